@@ -6,11 +6,15 @@ packages=(
   build-essential cmake ninja-build ccache pkg-config git
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
   libsodium-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libzip-dev libcsv-dev libutf8proc-dev liblinear-dev libxgboost-dev
-  libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev libomp-dev
+  libcurl4-openssl-dev libssl-dev
+  libgtest-dev libgmock-dev libhowardhinnant-date-dev libbenchmark-dev clang libclang-rt-dev libomp-dev
   iproute2 procps python3 python3-numpy dataset-fashion-mnist
 )
 # What tests/lint.sh runs, in the versions it is pinned to; newer distributions do not have these versions.
 lint=(clang-format-14 clang-tidy-14 shellcheck)
+
+# Boost.Beast of 1.81 or newer: Debian 12 has it beside an older default.
+if apt-cache show libboost1.81-dev >/dev/null 2>&1; then packages+=(libboost1.81-dev); else packages+=(libboost-dev); fi
 
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 missing=() missing_lint=()

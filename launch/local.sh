@@ -5,7 +5,7 @@
 # stop with a checkpoint, and with 75. A second Ctrl-C or TERM goes to mpirun as it is, which ends the ranks at once; so does the end
 # of this script, whatever ends it.
 set -euo pipefail
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+here="$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)"
 # shellcheck source=launch/supervise.sh
 source "$here/launch/supervise.sh"
 
@@ -16,6 +16,8 @@ fi
 ranks=$1
 shift
 muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
+# Installed, this is PREFIX/share/muffle/launch, wherever the prefix lies now.
+if [[ -z ${MUFFLE_BINARY:-} && $here == */share/muffle ]]; then muffle=${here%/share/muffle}/bin/muffle; fi
 [[ -x $muffle ]] || { echo "${0##*/}: $muffle is not built; run launch/build.sh first" >&2; exit 2; }
 
 # shellcheck source=launch/local-flags.sh

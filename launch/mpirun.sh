@@ -14,7 +14,7 @@
 # would end mpirun's own daemons before the ranks have checkpointed. Exit code: muffle's (75: stopped with a checkpoint, run it again); 69
 # when a rank or a host was lost, or was still there after the grace.
 set -euo pipefail
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+here="$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)"
 # shellcheck source=launch/supervise.sh
 source "$here/launch/supervise.sh"
 
@@ -52,6 +52,8 @@ shift
 [[ $grace =~ ^[1-9][0-9]*$ ]] || refuse "--grace is a number of seconds above 0, not '$grace'"
 [[ $limit =~ ^[0-9]+(\.[0-9]+)?[smhd]?$ ]] || refuse "--limit is a time such as 90m (s, m, h or d; 0: never), not '$limit'"
 muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
+# Installed, this is PREFIX/share/muffle/launch, wherever the prefix lies now.
+if [[ -z ${MUFFLE_BINARY:-} && $here == */share/muffle ]]; then muffle=${here%/share/muffle}/bin/muffle; fi
 [[ -x $muffle ]] || refuse "$muffle is not built; run launch/build.sh, or set MUFFLE_BINARY"
 version=$(ompi_info --version 2>/dev/null || true)
 if [[ $version == "Open MPI v"[5-9]* && -z $any_mpirun ]]; then

@@ -35,10 +35,15 @@ double deadline_of(const CommandLine& line) {
   }
 }
 
-/// Whoever reads the command later must see what else decided. Root alone talks.
-void tell_environment(const CommandLine& line) {
-  const std::string settings = from_environment(line.sources);
-  if (!settings.empty()) spdlog::info("settings from the environment: {}", settings);
+/// Whoever reads the command later must see what else decided: of the guarantee in any case. Root alone
+/// talks.
+void tell_environment(const CommandLine& line, const comm::HostComm& comm) {
+  constexpr const char* kFrom = "settings from the environment";
+  if (const std::string all = from_environment(line.sources); !all.empty())
+    spdlog::info("{}: {}", kFrom, all);
+  if (!line.quiet || !comm.is_root()) return;
+  if (const std::string privacy = from_environment(line.sources, "privacy."); !privacy.empty())
+    std::cerr << fmt::format("muffle: {}: {}\n", kFrom, privacy);
 }
 
 /// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
@@ -60,7 +65,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   comm::agree(comm, "opening the logs", true, [&] {
     set_up_logging({comm.rank(), comm.host(), context.out / "logs", line.verbosity()});
   });
-  tell_environment(line);
+  tell_environment(line, comm);
   const std::int64_t asked = context.config.runtime.threads;
   const int owned = cluster::cores_of(comm);
   context.threads = asked > 0 ? static_cast<int>(asked) : owned;
@@ -166,7 +171,7 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   });
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
-  if (line.verb() == "audit" || alone) tell_environment(line);
+  if (line.verb() == "audit" || alone) tell_environment(line, comm);
   if (line.verb() == "audit") {
     audit(line.sources, line.audit, comm, std::cout);
     return 0;

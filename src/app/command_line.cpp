@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "manual.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/mixture.hpp"
 #include "muffle/model/rounds.hpp"
@@ -27,6 +28,12 @@ std::string one_line(std::string text) {
   return "'" + text + "'";
 }
 
+/// The end of a sentence about a word that nobody knows.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const std::string nearest = settings::nearest(word, known);
+  return nearest.empty() ? "." : "; did you mean '" + nearest + "'?";
+}
+
 }  // namespace
 
 void CommandLine::require_verb(const std::string& word) const {
@@ -34,9 +41,9 @@ void CommandLine::require_verb(const std::string& word) const {
   for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; }))
     verbs.push_back(verb->get_name());
   if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return;
-  const std::string nearest = settings::nearest(word, verbs);
-  throw UsageError("'" + word + "' is no verb of muffle's" +
-                   (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `muffle --help`.");
+  verbs.emplace_back("help");
+  throw UsageError("'" + word + "' is no verb of muffle's" + suggestion(word, verbs) +
+                   " See `muffle --help`.");
 }
 
 void CommandLine::require_options(std::span<const std::string> words) const {
@@ -56,10 +63,8 @@ void CommandLine::require_options(std::span<const std::string> words) const {
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string nearest = settings::nearest(name, known);
-    throw UsageError("'" + name + "' is no option of `" + path + "`" +
-                     (nearest.empty() ? "" : "; did you mean '" + nearest + "'") + ". See `" + path +
-                     " --help`.");
+    throw UsageError("'" + name + "' is no option of `" + path + "`" + suggestion(name, known) + " See `" +
+                     path + " --help`.");
   }
 }
 
@@ -84,7 +89,8 @@ void CommandLine::parse(int argc, const char* const* argv) {
     throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
   }
   // Other verbs have no settings.
-  if (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr)
+  if (party_.verb == "coordinator propose" ||
+      (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr))
     sources.environment = environment_settings();
 }
 
@@ -99,6 +105,14 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
+  if (verb_ == "site" || verb_ == "coordinator" || verb_ == "round")
+    return [this, &printed] { party_command(sources, party_, printed); };
+  if (verb_ == "simulate") {
+    return [this, &printed] {
+      simulate_.out = out;
+      simulate(sources, simulate_, printed);
+    };
+  }
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {
@@ -109,6 +123,8 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       return slurm(slurm_, sources);
     });
   }
+  if (verb_ == "man") return print([this] { return man(describe(app_), page_, out); });
+  if (verb_ == "completion") return print([this] { return completion(describe(app_), shell_); });
   if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return {};
 }

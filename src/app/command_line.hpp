@@ -60,6 +60,11 @@ class CommandLine {
   void add_slurm();
   void add_schema();
   void add_check();
+  // site_options.cpp
+  void add_site();
+  void add_coordinator();
+  void add_round();
+  void add_simulate();
 
   /// @throws UsageError  the word is no verb, with the one that it may stand for.
   void require_verb(const std::string& word) const;
@@ -72,9 +77,12 @@ class CommandLine {
   LedgerCommand ledger_;
   SchemaCommand schema_;
   CheckCommand check_;
+  PartyCommand party_;
+  SimulateCommand simulate_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;
+  std::string page_ = "muffle", shell_;  ///< of man and completion
   cluster::SlurmJob slurm_;
   std::string verb_;
   std::string help_;

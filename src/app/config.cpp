@@ -14,6 +14,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
+#include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
 
 extern char** environ;
@@ -61,6 +62,21 @@ bool has_section(const std::vector<Key>& keys, const std::string& name) {
   return std::any_of(keys.begin(), keys.end(), [&](const Key& k) { return section_of(k.name) == name; });
 }
 
+/// Of a name that is no file here: the configuration that was installed with this muffle, wherever its prefix
+/// lies now; "adult.toml" or "configs/adult.toml".
+std::string found_here_or_installed(const std::string& name) {
+  namespace fs = std::filesystem;
+  const WatchedStep step("looking for", name);
+  std::error_code error;
+  if (fs::exists(name, error) || fs::path(name).is_absolute()) return name;
+  const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
+    const fs::path installed = programs.parent_path() / folder / name;
+    if (!programs.empty() && fs::exists(installed, error)) return installed.string();
+  }
+  return name;
+}
+
 constexpr const char* kMap = "map.";
 
 /// "coarse" of "map.coarse.count".
@@ -73,6 +89,10 @@ std::optional<std::string> map_of(const std::string& key) {
 /// Reads assignments from all sources and applies them in rounds: map.NAME.kind brings further keys.
 class Loader {
  public:
+  Loader() = default;
+  /// @param start  what holds where nothing else is said
+  explicit Loader(Config start) : config_(std::move(start)) {}
+
   void set(const std::string& key, Value value, const std::string& where,
            const std::filesystem::path& folder) {
     waiting_.push_back({key, std::move(value), std::nullopt, where, folder});
@@ -135,6 +155,8 @@ class Loader {
   Config finish(Stages stages) {
     apply(true);
     if (stages.release) stages = with_named(stages);
+    config_.named = named_;
+    if (!named_.contains("sample.formats")) config_.sample.formats = usual_formats(config_.data.schema);
     config_.sample.text.separator = config_.data.separator;
     config_.sample.text.header = config_.data.header;
     // Nothing else can be meant by a path with the rank's number in it.
@@ -280,6 +302,20 @@ std::string meant_variable(const std::string& variable) {
              : "";
 }
 
+/// What Keys::word() puts behind the help of a key that is one of some names: `("idx", "cifar")`.
+std::vector<std::string> words_listed(const std::string& help) {
+  std::vector<std::string> out;
+  const std::size_t open = help.rfind(" (\"");
+  if (open == std::string::npos || !help.ends_with("\")")) return out;
+  for (std::size_t at = open + 3; at < help.size();) {
+    const std::size_t end = help.find('"', at);
+    out.push_back(help.substr(at, end - at));
+    at = help.find('"', end + 1);
+    if (at != std::string::npos) ++at;
+  }
+  return out;
+}
+
 /// keys_of() reads the fields of a configuration through the same bindings that write them.
 std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<Config&>(config)); }
 
@@ -288,7 +324,7 @@ std::vector<Key> reading_keys(const Config& config) { return keys_of(const_cast<
 Config load_config(const ConfigSources& sources, Stages stages) {
   Loader loader;
   for (const auto& [key, literal] : sources.kept) loader.set_text(key, literal, "the run folder");
-  if (!sources.file.empty()) loader.read_file(sources.file);
+  if (!sources.file.empty()) loader.read_file(found_here_or_installed(sources.file));
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable), where = "environment variable " + variable;
     if (key.empty()) {
@@ -309,6 +345,80 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   return loader.finish(stages);
 }
 
+namespace {
+
+Config party_defaults(bool site) {
+  Config config;
+  config.party =
+      Config::Party{.site = site, .exchange = {}, .network = {}, .policy = {}, .part = 0, .parts = 1};
+  return config;
+}
+
+}  // namespace
+
+std::filesystem::path party_file(const std::filesystem::path& folder, bool site) {
+  return folder / (site ? "site.toml" : "coordinator.toml");
+}
+
+PartyConfig load_party(const std::filesystem::path& folder, bool site) {
+  const std::filesystem::path file = party_file(folder, site);
+  Loader loader(party_defaults(site));
+  loader.read_file(file.string());
+  PartyConfig out{folder, loader.finish({})};
+  const auto from_folder = [&](std::string& name) {
+    if (!name.empty() && name.find("://") == std::string::npos)
+      name = std::filesystem::absolute(folder / name).lexically_normal().string();
+  };
+  from_folder(out.config.party->exchange);
+  http::ClientSettings& network = out.config.party->network;
+  const http::ClientSettings environment = http::settings_from_environment();
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key})
+    from_folder(network.*key);
+  for (std::string http::ClientSettings::*key :
+       {&http::ClientSettings::ca, &http::ClientSettings::client_cert, &http::ClientSettings::client_key,
+        &http::ClientSettings::proxy}) {
+    if ((network.*key).empty()) network.*key = environment.*key;
+  }
+  from_folder(out.config.ledger.file);
+  out.config.data.dir = std::filesystem::absolute(folder / out.config.data.dir).lexically_normal().string();
+  settings::Problems problems;
+  out.config.ledger.problems(problems);
+  out.config.party->policy.problems(problems);
+  problems.unless(out.config.party->part < out.config.party->parts, "site.part must be below site.parts");
+  problems.unless(!site || !out.config.ledger.data_id.empty(),
+                  "data.id is empty: the site's privacy ledger needs a name for its records");
+  problems.throw_if_any(file.string());
+  return out;
+}
+
+std::filesystem::path PartyConfig::ledger() const {
+  return config.ledger.file.empty() ? folder / "ledger.jsonl" : std::filesystem::path(config.ledger.file);
+}
+
+privacy::LedgerState PartyConfig::ledger_state() const {
+  const privacy::LedgerSettings& settings = config.ledger;
+  std::optional<privacy::Budget> budget;
+  if (settings.budget_epsilon)
+    budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
+  return privacy::Ledger::preview(ledger(), settings.data_id, budget);
+}
+
+std::string party_toml(bool site, const std::map<std::string, std::string>& values) {
+  Config config = party_defaults(site);
+  std::string out, section;
+  for (const Key& key : keys_of(config)) {
+    if (section_of(key.name) != section) {
+      section = section_of(key.name);
+      out += fmt::format("{}[{}]\n", out.empty() ? "" : "\n", section);
+    }
+    const auto given = values.find(key.name);
+    out += fmt::format("# {}\n{} = {}\n", key.help, key.name.substr(section.size() + 1),
+                       given == values.end() ? key.get() : given->second);
+  }
+  return out;
+}
+
 std::map<std::string, std::string> environment_settings() {
   std::map<std::string, std::string> out;
   for (char** e = environ; *e != nullptr; ++e) {
@@ -324,14 +434,14 @@ std::map<std::string, std::string> environment_settings() {
   return out;
 }
 
-std::string from_environment(const ConfigSources& sources) {
+std::string from_environment(const ConfigSources& sources, std::string_view section) {
   std::set<std::string> beaten;
   for (const std::string& assignment : sources.set) beaten.insert(assignment.substr(0, assignment.find('=')));
   for (const auto& [key, value] : sources.flags) beaten.insert(key);
   std::string out;
   for (const auto& [variable, value] : sources.environment) {
     const std::string key = environment_key(variable);
-    if (!key.empty() && !beaten.contains(key))
+    if (!key.empty() && key.starts_with(section) && !beaten.contains(key))
       out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", key, variable);
   }
   return out;
@@ -390,34 +500,39 @@ bool names_records(const std::string& key) {
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {
-    if (k.stage == stage && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
+    if (k.decides(stage) && !names_records(k.name)) hash.update(PublicBytes(k.name + "=" + k.get() + "\n"));
   }
-  if (stage == Stage::kSample)
-    hash.update(
-        PublicBytes(fmt::format("separator={}\nheader={}\n", config.data.separator, config.data.header)));
   if (stage == Stage::kRelease && config.data.schema.table)
     hash.update(PublicBytes("table=" + schema::table_hash(*config.data.schema.table) + "\n"));
   return to_hex(hash.digest());
 }
 
-std::string describe_keys() {
-  std::string out;
-  Config defaults;
-  const auto tell = [&out](const std::vector<Key>& keys) {
-    for (const Key& k : keys) out += fmt::format("{:32} {:24} {}\n", k.name, k.get(), k.help);
+std::vector<KeySection> described_keys() {
+  std::vector<KeySection> out;
+  const auto tell = [&out](const std::string& title, bool further, const std::vector<Key>& keys) {
+    KeySection& section = out.emplace_back(KeySection{title, further, {}});
+    for (const Key& k : keys) section.keys.push_back({k.name, k.get(), k.help, words_listed(k.help)});
   };
-  tell(keys_of(defaults));
+  Config defaults;
+  tell("", false, keys_of(defaults));
   for (const features::MapKind& kind : features::map_kinds()) {
-    out += fmt::format("\n[map.NAME] with kind = \"{}\": {}\n", kind.name, kind.summary);
     features::MapSettings map;
     map.map = kind.make();
     settings::Keys keys("map.NAME");
     map.declare(keys);
-    tell(keys.take());
+    tell(fmt::format("[map.NAME] with kind = \"{}\": {}", kind.name, kind.summary), false, keys.take());
     map.map->tell_further_keys([&](const std::string& when, const std::vector<Key>& further) {
-      out += fmt::format("  with {}\n", when);
-      tell(further);
+      tell("with " + when, true, further);
     });
+  }
+  return out;
+}
+
+std::string describe_keys() {
+  std::string out;
+  for (const KeySection& section : described_keys()) {
+    if (!section.title.empty()) out += (section.further ? "  " : "\n") + section.title + "\n";
+    for (const KeyText& k : section.keys) out += fmt::format("{:32} {:24} {}\n", k.name, k.preset, k.help);
   }
   return out;
 }

@@ -20,7 +20,55 @@ synth::Formats sample_formats() {
   return all;
 }
 
+namespace {
+
+/// Of site.toml and coordinator.toml.
+std::vector<settings::Key> party_keys(Config& c) {
+  std::vector<settings::Key> all;
+  const auto section = [&all](std::string name, const auto& declare) {
+    Keys keys(std::move(name));
+    declare(keys);
+    std::vector<settings::Key> some = keys.take();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  };
+  section("site", [&](Keys& k) {
+    k.text("exchange", c.party->exchange,
+           "the folder where the consortium's messages lie; a relative name begins at this file's folder. Or "
+           "the https:// address of a server: then `sync` carries them between it and the folder exchange/ "
+           "here, where all other verbs work");
+    if (!c.party->site) return;
+    k.count("parts", c.party->parts, 1, 1 << 16,
+            "into how many equal parts the files' records are divided, of which this site has one: for "
+            "`muffle simulate`");
+    k.count("part", c.party->part, 0, (1 << 16) - 1, "which one, from 0");
+  });
+  section("exchange", [&](Keys& k) { http::declare(k, c.party->network); });
+  if (!c.party->site) return all;
+  section("policy", [&](Keys& k) { c.party->policy.declare(k); });
+  section("privacy", [&](Keys& k) { c.ledger.declare(k); });
+  section("data", [&](Keys& k) {
+    data::declare(k, c.data);
+    k.text("id", c.ledger.data_id, "the name of this site's records in its privacy ledger");
+  });
+  section("runtime", [&](Keys& k) {
+    k.choice("device", c.devices.embed,
+             {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
+             "where maps are summed that GPUs can sum");
+    k.number("deadline_s", c.runtime.deadline_s, {1, 1e6},
+             "a rank of this site's job that is silent for so many seconds is given up");
+    k.count("threads", c.runtime.threads, 0, 4096, "threads per rank; 0: the cores that the rank owns");
+  });
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> usual_formats(const schema::Schema& schema) {
+  return {schema.table ? "csv" : "npz"};
+}
+
 std::vector<settings::Key> keys_of(Config& c) {
+  if (c.party) return party_keys(c);
   std::vector<settings::Key> all;
   const auto section = [&all](std::string name, Stage stage, const auto& declare) {
     Keys keys(std::move(name), stage);

@@ -40,9 +40,7 @@ void require_held_out(Context& context) {
   const data::DataSpec test = context.config.data.test();
   if (!context.m_is_private || test.features.empty() || !context.config.data.generate.empty()) return;
   comm::agree(context.comm, "looking for the held-out records", true, [&] {
-    // One .npz file may hold both, as arrays of other names.
-    if (!context.comm.is_root() || test.arrays != context.config.data.arrays ||
-        !data::share_files(test, context.config.data))
+    if (!context.comm.is_root() || !data::share_records(test, context.config.data, context.comm.size()))
       return;
     throw ConfigError(
         "data.test_features names the release's own records. Scores on them tell how many there are, which "

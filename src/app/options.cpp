@@ -1,9 +1,15 @@
 // The options of all verbs.
+#include "options.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "command_line.hpp"
+#include "manual.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/features/feature_map.hpp"
 
 namespace muffle::app {
 namespace {
@@ -19,55 +25,6 @@ constexpr const char* kFooter =
     "flags; later ones\nwin. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an "
     "invariant broke, 74 input/output,\n75 stopped early (run it again), 76 checksum or protocol, 77 privacy "
     "budget, 78 configuration, 79 nobody vouches for a release.";
-
-/// Declares the options of one verb. The fields must outlive the parsing.
-class Options {
- public:
-  explicit Options(CLI::App& verb) : verb_(verb) {}
-
-  /// @param type  what stands for the value in the help: "FILE"
-  template <class T>
-  CLI::Option* value(const char* name, T& field, const char* type, const std::string& help) {
-    return verb_.add_option(name, field, help)->type_name(type);
-  }
-  /// The same, of which the help shows the default.
-  template <class T>
-  CLI::Option* preset(const char* name, T& field, const char* type, const std::string& help) {
-    return value(name, field, type, help)->capture_default_str();
-  }
-  /// A list with one value each time that the option is given.
-  template <class T>
-  void repeated(const char* name, T& field, const char* type, const std::string& help) {
-    value(name, field, type, help)->expected(1)->take_all();
-  }
-  template <class Use>
-  void function(const char* name, const char* type, const std::string& help, Use use) {
-    verb_.add_option_function<std::string>(name, use, help)->type_name(type);
-  }
-  void format(std::string& field) {
-    value("--format", field, "FORMAT", "text or json")->check(CLI::IsMember({"text", "json"}));
-  }
-  /// --config and --set.
-  CLI::Option* sources(ConfigSources& sources) {
-    auto* config = value("-c,--config", sources.file, "FILE", "settings, a TOML file");
-    value("--set", sources.set, "KEY=VALUE", "one setting, section.key=value; may be given again")
-        ->take_all();
-    return config;
-  }
-  /// Sets one key of a configuration. @param what  is followed by the key in the help
-  void key(const char* name, ConfigSources& sources, const std::string& key, const char* type,
-           const std::string& what) {
-    function(name, type, what + " (" + key + ")",
-             [&sources, key](const std::string& v) { sources.flags.emplace_back(key, v); });
-  }
-  void guarantee(ConfigSources& sources) {
-    key("--epsilon", sources, "privacy.epsilon", "NUMBER", "epsilon");
-    key("--delta", sources, "privacy.delta", "NUMBER", "delta");
-  }
-
- private:
-  CLI::App& verb_;
-};
 
 /// A path that was typed means what it means to the shell; one in a configuration is joined to data.dir.
 std::string from_here(const std::string& path) {
@@ -116,10 +73,20 @@ CommandLine::CommandLine() : app_(kAbout, "muffle") {
   app_.add_subcommand("config-keys", "list every setting with its default and meaning");
   add_ledger();
   add_verify();
+  add_site();
+  add_coordinator();
+  add_round();
+  add_simulate();
   add_slurm();
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
   keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();
   keygen.value("--name", keygen_name_, "SITE", "the site's name")->required();
+  Options pages(*app_.add_subcommand("man", "print a page of the manual, for man(1); or write all of them"));
+  pages.preset("page", page_, "PAGE", "such as muffle-run, or muffle-config for all settings");
+  pages.value("-o,--out", out, "DIR", "folder that gets all pages, in man1/ and man5/");
+  Options shells(
+      *app_.add_subcommand("completion", "print a script that completes muffle's commands in a shell"));
+  shells.value("shell", shell_, "SHELL", "whose")->required()->check(CLI::IsMember(kShells));
 }
 
 void CommandLine::add_account() {
@@ -134,10 +101,15 @@ void CommandLine::add_account() {
   o.preset("--releases", a.releases, "N", "how often each of these releases happens");
   o.preset("--adjacency", a.adjacency, "NAME", "replace-one or add-remove-one")
       ->check(CLI::IsMember({"replace-one", "add-remove-one"}));
+  a.named_bounds = features::named_bounds();
+  std::string named;
+  for (const bounds::NamedBound& kind : a.named_bounds)
+    named += fmt::format(", or {}={} for {}", kind.name, kind.example, kind.meaning);
   o.repeated(
       "--block", a.blocks, "BLOCK",
-      "a released feature block: norm=1,kernel=signed (or nonnegative),weight=1, or one-hot=3/11 for 3 "
-      "columns with 11 categories in all; may be given again. Without any the sensitivity is 1");
+      fmt::format("a released feature block: norm=1,kernel=signed (or nonnegative),weight=1{}; may be given "
+                  "again. Without any the sensitivity is 1",
+                  named));
   o.value("--counts", a.counts, "WEIGHT", "class counts are released beside the blocks, with this weight");
   o.preset("--records-per-person", a.max_records_per_person, "Q",
            "how many records one person can own at most");
@@ -178,7 +150,8 @@ void CommandLine::add_run_verbs() {
                "run folder: everything is written here but the ledger, which lies beside it (privacy.ledger)")
         ->required();
     verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
-    verb->add_flag("-q,--quiet", quiet, "errors only");
+    verb->add_flag("-q,--quiet", quiet,
+                   "errors only, and which settings of [privacy] came from the environment");
   }
   for (CLI::App* verb : {run, evaluate}) Options(*verb).format(format);
   for (CLI::App* verb : {run, release}) add_data_options(*verb);
@@ -288,7 +261,7 @@ void CommandLine::add_schema() {
   i.preset("-o,--out", s.out, "FILE", "the draft; never overwrites a file");
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
-  h.value("schema", s.schema, "SCHEMA", "the schema, a TOML file")->required();
+  h.value("schema", s.schema, "FILE", "the schema, a TOML file")->required();
   i.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
       ->check(CLI::IsMember({",", ";", "|", "tab"}));
   const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
@@ -306,7 +279,10 @@ void CommandLine::add_verify() {
       "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
   Options o(*command);
   o.value("file", verify_.release, "FILE", "the release (release.mfl)")->required();
-  auto* key = o.value("--require-signature", verify_.key, "KEY",
+  o.value("--evidence", verify_.evidence, "DIR",
+          "the messages of the round between institutions that it was made in: adds it up again. Then "
+          "--require-signature may be the coordinator's, a site's or a key holder's key");
+  auto* key = o.value("--require-signature", verify_.key, "FILE",
                       "public key file; the release must be signed with this key");
   command
       ->add_flag("--allow-unsigned", verify_.may_be_unsigned,

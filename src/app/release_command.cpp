@@ -226,9 +226,18 @@ void release(Context& context) {
   });
   const round::ReleaseJob job = release_job(context, comm::broadcast_text(context.comm, hash));
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
-  const bool kept = round::release(*transport, heartbeat, job);
+  const auto done = [&] {
+    if (context.comm.is_root() && !context.dry_run) say_where_misfits_are(context);
+  };
+  bool kept = false;
+  try {
+    kept = round::release(*transport, heartbeat, job);
+  } catch (...) {
+    done();  // what ended it may be what did not fit
+    throw;
+  }
+  done();
   if (context.dry_run) return;
-  if (context.comm.is_root()) say_where_misfits_are(context);
   if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
   on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }

@@ -57,10 +57,8 @@ std::map<std::string, std::string> kept_settings(comm::HostComm& comm,
     const std::map<std::string, std::string> all = settings_in(file.string());
     Config config;
     for (const settings::Key& key : keys_of(config)) {
-      // How a table's samples are spelt.
-      const bool of_text = key.name == "data.separator" || key.name == "data.header";
-      const bool wanted = key.stage == stage || (of_text && stage == Stage::kSample);
-      if (const auto found = all.find(key.name); wanted && found != all.end()) kept[key.name] = found->second;
+      if (const auto found = all.find(key.name); key.decides(stage) && found != all.end())
+        kept[key.name] = found->second;
     }
     if (!kept.empty()) spdlog::info("settings that were not given are those of {}", file.string());
   });

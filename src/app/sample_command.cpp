@@ -7,6 +7,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/model/model_file.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "run_folder.hpp"
 
@@ -46,9 +47,24 @@ void remove_their_scores(const std::filesystem::path& folder) {
                kMetricsFile);
 }
 
+/// Without settings beside it, the model alone says what suits its records.
+void choose_formats(Context& context, const std::filesystem::path& model_file) {
+  std::string formats;
+  comm::agree(context.comm, "reading the model", true, [&] {
+    if (context.comm.is_root())
+      formats = nlohmann::json(usual_formats(model::load_model_info(model_file).schema)).dump();
+  });
+  synth::SampleSpec& spec = context.config.sample;
+  spec.formats = nlohmann::json::parse(comm::broadcast_text(context.comm, formats));
+  if (!context.config.named.contains("sample.count"))
+    spdlog::info("sample: {} records as {}, as nothing says how many and how: sample.count, sample.formats",
+                 spec.count, formats);
+}
+
 }  // namespace
 
 void sample(Context& context, const std::filesystem::path& model_file) {
+  if (!context.config.named.contains("sample.formats")) choose_formats(context, model_file);
   // Noted once it was read as a model.
   const StageWork work{"sample", stage_hash(context.config, Stage::kSample), PublicFile(model_file),
                        context.out};

@@ -2,7 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
@@ -72,6 +77,60 @@ std::string names_are_from(const data::DataSpec& spec, bool in_draft) {
       file);
 }
 
+/// What a person has answered, a line for each time that something about a column was answered or taken back;
+/// the last one counts. It is private to its user while it is there, as the draft is.
+class AnswersFile {
+ public:
+  explicit AnswersFile(const std::string& draft) : path_(draft + ".answers") {}
+
+  /// Earlier answers, if there are any and the person wants to go on with them.
+  schema::Answers taken_up(std::istream& in, std::ostream& out) {
+    schema::Answers answers;
+    if (!watched::exists(path_)) return answers;
+    out << fmt::format("'{}' has answers of an earlier time. Go on with them? [yes] ", printable(path_))
+        << std::flush;
+    std::string word;
+    std::getline(in, word);
+    if (word == "n" || word == "no") {
+      remove();
+      return answers;
+    }
+    const std::string text = read_file(path_, kMostBytes);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      const auto line = nlohmann::json::parse(text.substr(at, end - at), nullptr, /*allow_exceptions=*/false);
+      at = end + 1;
+      try {  // a line that was cut off is none
+        if (line.is_object())
+          answers[line.at("column").get<std::string>()] = line.at("answers").get<std::vector<std::string>>();
+      } catch (const nlohmann::json::exception&) {
+        continue;
+      }
+    }
+    return answers;
+  }
+  void keep(const std::string& column, const std::vector<std::string>& answers) {
+    if (!file_) file_.emplace(open_private_file(path_));
+    const nlohmann::json line{{"column", column}, {"answers", answers}};
+    const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (const int error = write_all(file_->get(), text); error != 0)
+      throw IoError(fmt::format("cannot write '{}': {}. What was answered so far is in it.", printable(path_),
+                                std::strerror(error)));
+  }
+  void remove() {
+    file_.reset();
+    std::error_code nothing_to_do;
+    std::filesystem::remove(path_, nothing_to_do);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+
+  std::string path_;
+  std::optional<FileDescriptor> file_;
+};
+
 std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool sampled) {
   std::string text =
       "Public schema of a table, drafted by `muffle schema init`; docs/reference/schema.md explains every "
@@ -81,8 +140,11 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
       names_are_from(spec, true);
   if (guessed) {
     text +=
-        "A type that is a guess is from a look at the private records, and so is the step of whole numbers "
-        "that are written with a point: check both before this file leaves you.\n"
+        "A type that is a guess is from a look at the private records, and so are the notation of its "
+        "fields, "
+        "the step and the decimals of whole numbers that are written with a point,\n"
+        "that numbers are codes, that no row has a value in a column, and the form of fields in a notation "
+        "that\nmuffle does not know: check each before this file leaves you.\n"
         "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {
@@ -98,11 +160,28 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
                     schema::kFillIn);
 }
 
+/// Columns by name alone: what their fields look like stands in the draft, which stays with the file's owner.
+void tell_of_notations(const std::vector<schema::DraftColumn>& columns, std::ostream& out) {
+  for (const schema::DraftColumn& c : columns) {
+    if (!c.is_open()) continue;  // a person has decided
+    if (!c.choices.empty()) {
+      out << fmt::format(
+          "Column '{}': nothing in the file tells which notation it has; the draft names those that it can "
+          "be.\n",
+          printable(c.name));
+    } else if (c.note.starts_with(data::kUnknownNotation)) {
+      out << fmt::format("Column '{}': {}; the draft shows their form.\n", printable(c.name),
+                         data::kUnknownNotation);
+    }
+  }
+}
+
 void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   if (watched::exists(command.out))
     throw UsageError(
         fmt::format("'{}' is there already, and a draft never overwrites a file: name another by --out.",
                     printable(command.out)));
+  AnswersFile answers(command.out);
   data::DataSpec spec = spelling(command);
   spec.features = command.file;
   const bool named = command.header.value_or(false);
@@ -120,18 +199,32 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   if (!passed.empty()) out << printable(passed) << ".\n";
   if (guesses() > 0) {
     out << fmt::format(
-        "The types of {} of {} columns are a guess, from a look at the private file '{}': the draft stays "
+        "The types and notations of {} of {} columns are a guess, from a look at the private file '{}': the "
+        "draft stays "
         "with its owner until a person has checked names and types. Nothing else in it is from the file's "
         "rows.\n",
         guesses(), columns.size(), printable(command.file));
   }
   if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
     out << "Answers are public: they come from a code book, the law or experience, never from these records. "
-           "An empty answer takes what is in brackets, or leaves a placeholder.\n";
-    schema::ask_for_columns(columns, in, out);
+           "An empty answer takes what is in brackets, or leaves a placeholder. \"back\" goes a question "
+           "back, "
+           "\"quit\" stops and keeps the answers, \"help\" says what can be answered.\n";
+    schema::Answers known = answers.taken_up(in, out);
+    const auto keep = [&](const std::string& column, const std::vector<std::string>& all) {
+      answers.keep(column, all);
+    };
+    if (!schema::ask_for_columns(columns, in, out, std::move(known), keep)) {
+      out << fmt::format(
+          "\nNo draft was written. What was answered is in '{}': the same command goes on there.\n",
+          printable(answers.path()));
+      return;
+    }
   }
   write_file_atomically(command.out, schema::draft_toml(columns, comment_of_draft(spec, guesses() > 0,
                                                                                   !command.sample.empty())));
+  answers.remove();
+  tell_of_notations(columns, out);
   const auto open = std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.is_open(); });
   out << fmt::format("Draft written to '{}'{}. Then: muffle check --set data.schema={} --data {}{}\n",
                      printable(command.out),

@@ -37,6 +37,49 @@ T take(std::string_view& in) {
   return value;
 }
 
+/// A container that is not as it should be.
+ProtocolError not_intact(std::string_view format, const std::string& name, const std::string& what) {
+  return ProtocolError(fmt::format(
+      "'{}' is not an intact {} file: {}. Copy it again from where it was made{}", name, format, what,
+      format == "muffle-release" ? "; a release must not be drawn again to replace it."
+                                 : ", or make it again."));
+}
+
+/// The length of the header, whose beginning and own length are taken off.
+std::size_t take_header_size(std::string_view& bytes, std::string_view format, const std::string& name) {
+  if (bytes.substr(0, kMagic.size()) != kMagic)
+    throw not_intact(format, name, "its first bytes are not muffle's");
+  bytes.remove_prefix(kMagic.size());
+  if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion)
+    throw not_intact(format, name,
+                     fmt::format("its container version is {}, this muffle reads {}", v, kContainerVersion));
+  const std::size_t header_size = take<std::uint32_t>(bytes);
+  if (header_size > bytes.size() || bytes.size() - header_size < sizeof(std::uint64_t))
+    throw not_intact(format, name, "it is truncated");
+  return header_size;
+}
+
+nlohmann::json checked_header(std::string_view text, std::string_view format, int version,
+                              const std::string& name) {
+  nlohmann::json header = parse_header(text);
+  if (!header.is_object() || !header.contains("format") || !header["format"].is_string() ||
+      !header.contains("version") || !header["version"].is_number_integer())
+    throw not_intact(format, name, "its header is not readable");
+  // One spelling for one content: with a name twice, say, two readers could read two things.
+  if (header.dump() != text) throw not_intact(format, name, "its header is not spelt as muffle spells it");
+  const auto theirs = header["format"].get<std::string>();
+  if (theirs != format) throw not_intact(format, name, "it is a '" + theirs + "' file");
+  if (header["version"].get<std::int64_t>() != version)
+    throw ProtocolError(fmt::format(
+        "'{}' is a {} file of version {}; this muffle reads version {} alone. Use the muffle that wrote it{}",
+        name, format, header["version"].dump(), version,
+        format == "muffle-release" ? "; a new release in its place would be charged to the ledger anew."
+                                   : ", or make it again."));
+  return header;
+}
+
+constexpr std::size_t kBeforeHeader = kMagic.size() + 2 * sizeof(std::uint32_t);
+
 }  // namespace
 
 std::string serialize(const Container& container) {
@@ -54,22 +97,12 @@ std::string serialize(const Container& container) {
 
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name) {
-  const bool release = format == "muffle-release";
-  const auto bad = [&](const std::string& what) {
-    return ProtocolError(fmt::format(
-        "'{}' is not an intact {} file: {}. Copy it again from where it was made{}", name, format, what,
-        release ? "; a release must not be drawn again to replace it." : ", or make it again."));
-  };
+  const auto bad = [&](const std::string& what) { return not_intact(format, name, what); };
   const std::string_view whole = bytes;
-  if (bytes.size() < kMagic.size() + 16 + kDigestSize)
+  if (bytes.size() < kBeforeHeader + sizeof(std::uint64_t) + kDigestSize)
     throw bad("it has only " + std::to_string(bytes.size()) + " bytes");
-  if (bytes.substr(0, kMagic.size()) != kMagic) throw bad("its first bytes are not muffle's");
-  bytes.remove_prefix(kMagic.size());
-  if (const auto v = take<std::uint32_t>(bytes); v != kContainerVersion)
-    throw bad(fmt::format("its container version is {}, this muffle reads {}", v, kContainerVersion));
-  const std::size_t header_size = take<std::uint32_t>(bytes);
-  if (header_size > bytes.size() || bytes.size() - header_size < 8 + kDigestSize)
-    throw bad("it is truncated");
+  const std::size_t header_size = take_header_size(bytes, format, name);
+  if (bytes.size() - header_size < sizeof(std::uint64_t) + kDigestSize) throw bad("it is truncated");
   const std::string_view header = bytes.substr(0, header_size);
   bytes.remove_prefix(header_size);
   const auto payload_size = take<std::uint64_t>(bytes);
@@ -79,22 +112,23 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
   if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0)
     throw bad("its checksum does not match its content (a flipped byte, or an edit)");
   Container out;
-  out.header = parse_header(header);
-  if (!out.header.is_object() || !out.header.contains("format") || !out.header["format"].is_string() ||
-      !out.header.contains("version") || !out.header["version"].is_number_integer())
-    throw bad("its header is not readable");
-  // One spelling for one content: with a name twice, say, two readers could read two things.
-  if (out.header.dump() != header) throw bad("its header is not spelt as muffle spells it");
-  const auto theirs = out.header["format"].get<std::string>();
-  if (theirs != format) throw bad("it is a '" + theirs + "' file");
-  if (out.header["version"].get<std::int64_t>() != version)
-    throw ProtocolError(fmt::format(
-        "'{}' is a {} file of version {}; this muffle reads version {} alone. Use the muffle that wrote it{}",
-        name, format, out.header["version"].dump(), version,
-        release ? "; a new release in its place would be charged to the ledger anew."
-                : ", or make it again."));
+  out.header = checked_header(header, format, version, name);
   out.payload.resize(payload_size);
   if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);
+  return out;
+}
+
+ContainerStart parse_container_start(std::string_view beginning, std::string_view format, int version,
+                                     const std::string& name) {
+  if (beginning.size() < kBeforeHeader + sizeof(std::uint64_t))
+    throw not_intact(format, name, "it has only " + std::to_string(beginning.size()) + " bytes");
+  const std::size_t header_size = take_header_size(beginning, format, name);
+  ContainerStart out{checked_header(beginning.substr(0, header_size), format, version, name), 0, 0};
+  beginning.remove_prefix(header_size);
+  out.payload = take<std::uint64_t>(beginning);
+  if (out.payload > std::uint64_t{1} << 62)
+    throw not_intact(format, name, "it declares more bytes than there can be");
+  out.size = kBeforeHeader + header_size + sizeof(std::uint64_t) + out.payload + kDigestSize;
   return out;
 }
 

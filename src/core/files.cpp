@@ -38,6 +38,21 @@ mode_t current_umask() {
   return 0077;  // unknown: for this user alone
 }
 
+/// @returns whether the new name was free; if not, nothing has changed.
+bool rename_if_new(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const WatchedStep step("naming", to);
+  if (::link(from.c_str(), to.c_str()) == 0) {
+    ::unlink(from.c_str());
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  // FAT, and some shares.
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) fail("write", to, errno);
+  if (::access(to.c_str(), F_OK) == 0) return false;
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
+  return true;
+}
+
 }  // namespace
 
 int write_all(int fd, std::string_view bytes) {
@@ -58,12 +73,32 @@ int sync_folder_of(const std::filesystem::path& file) {
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
+namespace {
+
+/// Makes it if there is none.
+FileDescriptor open_private_folder(const std::filesystem::path& folder) {
+  std::error_code none;
+  std::filesystem::create_directories(folder, none);
+  FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (fd.get() < 0 && errno != ENOTDIR && errno != ELOOP) fail("open the folder", folder, errno);
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || info.st_uid != ::geteuid())
+    throw IoError("'" + folder.string() +
+                  "' is a link, or no folder of this user's, and private lines are written into no other. "
+                  "Move it away.");
+  return fd;
+}
+
+}  // namespace
+
 FileDescriptor open_private_file(const std::filesystem::path& path) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // of a FIFO: no wait
   const WatchedStep step("opening", path);
-  FileDescriptor fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
+  const FileDescriptor folder = open_private_folder(folder_of(path));
+  const std::string name = path.filename().string();
+  FileDescriptor fd(::openat(folder.get(), name.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
   if (fd.get() >= 0) return fd;
-  if (errno == EEXIST) fd = FileDescriptor(::open(path.c_str(), kFlags));
+  if (errno == EEXIST) fd = FileDescriptor(::openat(folder.get(), name.c_str(), kFlags));
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
     if (errno != ELOOP) fail("write", path, errno);
@@ -153,18 +188,7 @@ void NewFile::finish() {
 
 bool NewFile::commit_if_new() {
   finish();
-  {
-    const WatchedStep step("naming", path_);
-    if (::link(temporary_.c_str(), path_.c_str()) != 0) {
-      if (errno == EEXIST) return false;
-      // FAT, and some shares.
-      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) fail("write", path_, errno);
-      if (::access(path_.c_str(), F_OK) == 0) return false;
-      if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
-    } else {
-      ::unlink(temporary_.c_str());
-    }
-  }
+  if (!rename_if_new(temporary_, path_)) return false;
   temporary_.clear();
   if (const int error = sync_folder_of(path_); error != 0) fail("sync the folder of", path_, error);
   return true;
@@ -189,6 +213,18 @@ void move_into_place(const std::filesystem::path& from, const std::filesystem::p
     if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
   }
   if (const int error = sync_folder_of(to); error != 0) fail("sync the folder of", to, error);
+}
+
+bool move_if_new(const std::filesystem::path& from, const std::filesystem::path& to) {
+  {
+    const WatchedStep step("syncing", from);
+    const FileDescriptor fd(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) fail("open", from, errno);
+    if (::fchmod(fd.get(), 0666 & ~current_umask()) != 0 || ::fsync(fd.get()) != 0) fail("write", to, errno);
+  }
+  if (!rename_if_new(from, to)) return false;
+  if (const int error = sync_folder_of(to); error != 0) fail("sync the folder of", to, error);
+  return true;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {

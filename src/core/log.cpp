@@ -86,7 +86,6 @@ void set_up_logging(const LogOptions& options) {
                                                options.host + "):%$ %v");
   sinks.push_back(console);
   if (!options.folder.empty()) {
-    ensure_writable_folder(options.folder);
     const std::filesystem::path path = options.folder / log_file_name(options.rank);
     const auto file = std::make_shared<PrivateFileSink>(path);
     auto formatter = std::make_unique<spdlog::pattern_formatter>();

@@ -1,21 +1,17 @@
 #include "muffle/crypto/site_keys.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sodium.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <ostream>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/watchdog.hpp"
+#include "muffle/crypto/secret_file.hpp"
 
 namespace muffle::crypto {
 namespace {
@@ -60,15 +56,6 @@ const unsigned char* bytes_of(std::string_view message) {
   throw ConfigError(
       fmt::format("'{}' is not a site's key file: {}. `muffle keygen` makes them.", source, why));
 }
-
-/// Text that is wiped when it goes.
-struct SecretText {
-  std::string text;
-  SecretText() = default;
-  SecretText(const SecretText&) = delete;
-  SecretText& operator=(const SecretText&) = delete;
-  ~SecretText() { sodium_memzero(text.data(), text.size()); }
-};
 
 }  // namespace
 
@@ -154,21 +141,9 @@ SiteKey SiteKey::parse(std::string_view text, const std::string& source) {
 }
 
 SiteKey SiteKey::load(const std::filesystem::path& path) {
-  InputFile in(path, "a site's key", "Check the site key's path and your permissions.");
-  if ((in.mode() & 077) != 0) {
-    throw ConfigError(
-        fmt::format("others than its owner may use the site key '{}' (mode {:o}): chmod 600 it, and make a "
-                    "new key if somebody may have read it.",
-                    path.string(), in.mode() & 0777));
-  }
-  if (in.size() > kMaxFileBytes)
-    not_a_key_file(path.string(), fmt::format("it has more than {} bytes", kMaxFileBytes));
   SecretText file;
-  file.text.resize(in.size());
-  std::size_t done = 0;
-  for (std::size_t n = 1; n > 0 && done < file.text.size(); done += n)
-    n = in.read(std::as_writable_bytes(std::span(file.text)).subspan(done));
-  return parse(std::string_view(file.text).substr(0, done), path.string());
+  read_secret_file(path, "the site key", file);
+  return parse(file.text, path.string());
 }
 
 SiteSignature SiteKey::sign(std::string_view message) const {
@@ -192,23 +167,7 @@ void SiteKey::save(const std::filesystem::path& path) const {
   file.text.append("\npublic ").append(to_hex(public_)).append("\n");
   sodium_memzero(hex.data(), hex.size());
 
-  const auto fail = [&](const char* action, int error) {
-    throw IoError(fmt::format("cannot {} the site key '{}': {}. {}", action, path.string(),
-                              std::strerror(error),
-                              error == EEXIST ? "A key is never overwritten: choose another folder or name."
-                                              : "Check the folder's permissions and the disk."));
-  };
-  const WatchedStep step("writing", path);
-  // O_EXCL: never through a link that somebody else put there.
-  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (fd.get() < 0) fail("create", errno);
-  int error = write_all(fd.get(), file.text);
-  if (error == 0 && ::fsync(fd.get()) != 0) error = errno;
-  if (fd.close() != 0 && error == 0) error = errno;
-  if (error != 0) {
-    ::unlink(path.c_str());
-    fail("write", error);
-  }
+  write_secret_file(path, file.text, "the site key");
 }
 
 void make_site_key(const std::filesystem::path& folder, const std::string& name, std::ostream& out) {

@@ -150,6 +150,12 @@ class CifarFormat final : public Format {
     return "CIFAR's binary files: a label byte before every record's bytes; several, separated by commas";
   }
 
+  std::vector<Part> parts(const DataSpec& spec, int rank) const override {
+    std::vector<Part> out;
+    for (const std::string& name : split_at_commas(spec.features))
+      out.push_back({resolve_path(spec, name, rank), {}});
+    return out;
+  }
   std::string labels_problem(const DataSpec& spec) const override {
     if (spec.labels.empty()) return {};
     return "data.labels names a file, but data.format = \"cifar\" has the labels beside the records";

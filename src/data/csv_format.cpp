@@ -75,6 +75,10 @@ class CsvFile {
                       "right file?");
     }
     places_ = places_of_header(rows_, fields, unnamed_end_);
+    if (!unnamed_end_ && rows_have_names(path, dialect_of(spec), places_.size())) {
+      places_.insert(places_.begin(), kNobodys);
+      note_local("data: " + unnamed_text({1}, rows_.name()) + ".");
+    }
   }
 
   CsvRows& rows() { return rows_; }
@@ -183,6 +187,12 @@ class CsvRecords final : public RecordStream {
 };
 
 }  // namespace
+
+std::vector<Format::Part> CsvFormat::parts(const DataSpec& spec, int rank) const {
+  std::vector<Part> out;
+  for (std::string& file : files_of(spec, rank)) out.push_back({std::move(file), {}});
+  return out;
+}
 
 std::string CsvFormat::labels_problem(const DataSpec& spec) const {
   if (spec.labels.empty()) return {};

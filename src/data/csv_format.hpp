@@ -31,6 +31,7 @@ class CsvFormat : public Format {
   bool holds_tables() const override { return true; }
   bool holds_plain() const override { return false; }
   bool is_text() const override { return true; }
+  std::vector<Part> parts(const DataSpec& spec, int rank) const override;
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override;
 
   std::string cannot_hold(const schema::RecordKind& kind) const override;

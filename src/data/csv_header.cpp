@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -21,7 +22,9 @@ std::string HeaderMatch::differences() const {
   if (!other_case.empty())
     wrong.push_back("has " + listed(other_case) + " in other capital or small letters");
   if (!twice.empty()) wrong.push_back("has " + listed(twice) + " twice");
-  if (!unknown.empty()) wrong.push_back(fmt::format("has {} that the schema does not know", unknown.size()));
+  if (!unknown.empty())
+    wrong.push_back(fmt::format("has {} that the schema does not know",
+                                unknown.size() == 1 ? "1 name" : fmt::format("{} names", unknown.size())));
   return fmt::format("{}", fmt::join(wrong, ", "));
 }
 
@@ -65,15 +68,24 @@ std::string other_separator(std::span<const std::string_view> fields, char separ
   return {};
 }
 
-std::string width_hint(std::span<const std::string_view> fields, std::size_t columns, char separator) {
-  std::string hint = other_separator(fields, separator);
-  if (hint.empty() && fields.size() == columns + 1) {
-    hint =
-        " (if each row begins with its name, as R's write.table writes it, put a name for that, \"\", in "
-        "front of the "
-        "header's)";
+/// One row with a field too many is malformed.
+constexpr std::uint64_t kLeastRows = 2, kNamesCompared = 20;
+
+bool rows_have_names(const std::string& path, const CsvDialect& dialect, std::size_t columns) {
+  try {
+    CsvRows rows(path, dialect);
+    std::set<std::string, std::less<>> names;
+    std::uint64_t looked_at = 0;
+    // All rows: no row fits both readings of a file, so that no record decides how the others are read. One
+    // that differs is malformed in the other reading, or makes all others so: then there is no release.
+    for (bool header = rows.read_header(); header && rows.read(); ++looked_at) {
+      if (rows.fields().size() != columns + 1 || rows.fields().back().empty()) return false;
+      if (looked_at < kNamesCompared && !names.emplace(rows.fields().front()).second) return false;
+    }
+    return looked_at >= kLeastRows;
+  } catch (const DataError&) {  // whoever reads the row says what is wrong
+    return false;
   }
-  return hint;
 }
 
 bool header_is_below(CsvRows& rows, const schema::Table& table,

@@ -29,7 +29,7 @@ struct HeaderMatch {
   /// No more names than are missing are known: perhaps the line is a record, of which nothing may be told,
   /// nor which of its fields is a column's name.
   bool may_be_record() const { return known + 2 * other_case.size() <= missing.size(); }
-  /// "lacks 'a', has 'b' twice, has 2 that the schema does not know": public, of what is no record.
+  /// "lacks 'a', has 'b' twice, has 2 names that the schema does not know": public, of what is no record.
   std::string differences() const;
   /// "name 3", "names 3, 5" of the unknown ones: the names themselves may be fields.
   std::string unknown_places() const;
@@ -55,13 +55,15 @@ std::string unnamed_text(const std::vector<std::size_t>& columns, const std::str
 std::optional<std::size_t> fields_that_count(std::span<const std::string_view> fields, std::size_t columns,
                                              bool unnamed_end);
 
+/// Each row begins with a name of its own, and the header has none for that: as R's write.table writes it.
+/// The first rows tell: all are one field wider than the header, and each begins with another field. @param
+/// columns of the header
+bool rows_have_names(const std::string& path, const CsvDialect& dialect, std::size_t columns);
+
 /// Whether one of the next rows is a header of the schema: then lines stand above it. For the message of a
 /// first line that is none.
 bool header_is_below(CsvRows& rows, const schema::Table& table,
                      const std::function<bool(std::size_t)>& needed);
-
-/// " (...)" of a row of another width than its file's, for whoever holds the file: what may be the reason.
-std::string width_hint(std::span<const std::string_view> fields, std::size_t columns, char separator);
 
 /// @param needed  whether a column of the schema must be in the file.
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,

@@ -44,17 +44,20 @@ void append_field(std::string_view field, char separator, bool always, std::stri
 /// them, but from whole numbers where that is the same.
 class NumberTexts {
  public:
-  explicit NumberTexts(const Column& column) : column_(column), grid_(column) {
+  NumberTexts(const schema::ColumnText& text, char separator)
+      : text_(text), separator_(separator), column_(text.column()), grid_(text.column()) {
+    const Column& column = column_;
     const std::uint64_t count = std::min(grid_.count(), kMostTexts);
     for (std::uint64_t i = 0; i < count; ++i) {
-      schema::write_number(column_, grid_.value(i), texts_);
+      write_value(grid_.value(i), texts_);
       ends_.push_back(static_cast<std::uint32_t>(texts_.size()));
     }
     const bool plain =
         column.type == schema::ColumnType::kInteger || column.type == schema::ColumnType::kDecimal;
     const double most =
         std::max(std::fabs(column.lo), std::fabs(column.hi)) * std::pow(10.0, column.decimals);
-    by_units_ = plain && column.decimals <= kMostDecimals && most < 0x1p49;
+    by_units_ =
+        plain && column.notation == schema::Notation() && column.decimals <= kMostDecimals && most < 0x1p49;
   }
 
   void write(Cell cell, std::string& out) const {
@@ -65,11 +68,18 @@ class NumberTexts {
     } else if (by_units_) {
       write_units(grid_.value(index), out);
     } else {
-      schema::write_number(column_, grid_.value(index), out);
+      write_value(grid_.value(index), out);
     }
   }
 
  private:
+  /// No number in muffle's own way has a quote, a separator or a blank at its end.
+  void write_value(double value, std::string& out) const {
+    if (column_.notation == schema::Notation()) return text_.write_number(value, out);
+    std::string field;
+    text_.write_number(value, field);
+    append_field(field, separator_, false, out);
+  }
   /// A value of the grid is the double next to its digits, and so few of them tell which ones.
   void write_units(double value, std::string& out) const {
     const auto units = std::llround(value * std::pow(10.0, column_.decimals));
@@ -90,6 +100,8 @@ class NumberTexts {
   static constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 14;
   static constexpr int kMostDecimals = 15;
 
+  schema::ColumnText text_;
+  char separator_;
   Column column_;
   schema::Grid grid_;
   std::string texts_;
@@ -145,6 +157,8 @@ void append_header(const std::vector<WrittenColumn>& columns, const schema::Text
   });
 }
 
+constexpr std::size_t kLongestNotation = 40;
+
 /// The longest field that such a column can have, with its quotes and separator.
 std::uint64_t longest_field(const WrittenColumn& written) {
   const Column& column = written.text.column();
@@ -154,6 +168,8 @@ std::uint64_t longest_field(const WrittenColumn& written) {
     for (const Cell cell : {Cell{0, 0.0f}, Cell{column.missing_code() - 1, 1.0f}}) {
       std::string text;
       written.text.write(cell, text);
+      // Names of months differ in length; codes of bounds are shorter or longer than what is between.
+      if (column.notation != schema::Notation()) text += std::string(kLongestNotation, ' ');
       longest = std::max(longest, text.size() + 1);
     }
   }
@@ -210,7 +226,7 @@ class CsvWriter final : public schema::RecordWriter {
   CsvWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool compressed)
       : RecordWriter(kind), columns_(written_columns(kind)), file_(path, compressed) {
     for (WrittenColumn& written : columns_) {
-      if (written.text.column().is_number()) written.numbers.emplace(written.text.column());
+      if (written.text.column().is_number()) written.numbers.emplace(written.text, kind.text.separator);
     }
     append_header(columns_, kind.text, lines_);
     file_.write(lines_);
@@ -226,7 +242,7 @@ class CsvWriter final : public schema::RecordWriter {
         const Cell cell =
             c.number ? schema::cell_at(some.floats[i * dims + *c.number], codes) : Cell{some.labels[i], 0.5f};
         if (c.numbers && cell.code != c.text.column().missing_code()) {
-          c.numbers->write(cell, line);  // no number has a quote, a separator or a blank at its end
+          c.numbers->write(cell, line);
         } else {
           line += c.fields[std::min<std::size_t>(cell.code, codes - 1)];
         }

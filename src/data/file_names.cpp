@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/schema/records.hpp"
 
 namespace muffle::data {
@@ -43,13 +44,62 @@ std::vector<std::string> files_of(const DataSpec& spec, int rank) {
   return names;
 }
 
-bool share_files(const DataSpec& one, const DataSpec& other) {
-  const std::vector<std::string> mine = files_of(one, 0), theirs = files_of(other, 0);
-  return std::any_of(mine.begin(), mine.end(), [&](const std::string& file) {
-    return std::any_of(theirs.begin(), theirs.end(), [&](const std::string& their) {
-      const WatchedStep step("looking at", file);
-      std::error_code none;  // what is not there is no file of both; whoever opens it says so
-      return std::filesystem::equivalent(file, their, none) && !none;
+namespace {
+
+/// Content decides. Of files of other sizes nothing is read.
+bool same_content(const std::string& one, const std::string& other) {
+  InputFile mine(one, "a record file", ""), theirs(other, "a record file", "");
+  if (mine.size() != theirs.size() || mine.size() == 0) return false;
+  constexpr std::size_t kAtATime = std::size_t{1} << 20;
+  std::vector<std::byte> a(kAtATime), b(kAtATime);
+  // Both are read to the same place, however little one call gives.
+  const auto fill = [](InputFile& file, std::vector<std::byte>& into) {
+    std::size_t filled = 0;
+    while (filled < into.size()) {
+      const std::size_t n = file.read(std::span(into).subspan(filled));
+      if (n == 0) break;
+      filled += n;
+    }
+    return filled;
+  };
+  for (;;) {
+    const std::size_t n = fill(mine, a);
+    if (fill(theirs, b) != n || !std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()))
+      return false;
+    if (n < kAtATime) return true;
+  }
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+  const WatchedStep step("looking at", one);
+  std::error_code none;
+  return std::filesystem::equivalent(one, other, none) && !none;
+}
+
+/// Of all ranks, each once.
+std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
+  std::vector<Format::Part> out;
+  for (int rank = 0; rank < (names_rank(spec, spec.features) ? ranks : 1); ++rank) {
+    try {
+      for (Format::Part& part : find_format(spec.format).parts(spec, rank)) out.push_back(std::move(part));
+    } catch (const DataError&) {  // whoever opens them says what is wrong
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool share_records(const DataSpec& one, const DataSpec& other, int ranks) {
+  const std::vector<Format::Part> mine = parts_of(one, ranks), theirs = parts_of(other, ranks);
+  return std::any_of(mine.begin(), mine.end(), [&](const Format::Part& part) {
+    return std::any_of(theirs.begin(), theirs.end(), [&](const Format::Part& their) {
+      if (part.array != their.array) return false;
+      try {
+        return same_file(part.file, their.file) || same_content(part.file, their.file);
+      } catch (const IoError&) {  // what is not here is nothing that both have
+        return false;
+      }
     });
   });
 }

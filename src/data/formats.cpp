@@ -26,6 +26,10 @@ std::string Format::labels_problem(const DataSpec& spec) const {
   return "data.labels names no file, but data.classes is above 1";
 }
 
+std::vector<Format::Part> Format::parts(const DataSpec& spec, int rank) const {
+  return {{resolve_path(spec, spec.features, rank), {}}};
+}
+
 std::string Format::schema_problem(const schema::Schema& schema) const {
   const std::string self = name();
   if (schema.table && !holds_tables()) {

@@ -189,6 +189,11 @@ class NpzFormat final : public Format {
     return "data.labels names a file, but an .npz has the labels in its array y (data.arrays), beside the "
            "records";
   }
+  std::vector<Part> parts(const DataSpec& spec, int rank) const override {
+    std::string file = resolve_path(spec, spec.features, rank);
+    const bool array = !spec.schema.table && !is_npy(file);
+    return {{std::move(file), array ? spec.arrays.front() : ""}};
+  }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     const std::string file = resolve_path(spec, spec.features, rank);
     if (spec.schema.table) return table_records(spec, file);

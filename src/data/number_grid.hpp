@@ -14,6 +14,8 @@ class NumberGrid {
  public:
   void look_at(double value, std::string_view field);
 
+  double lo() const { return lo_; }
+  double hi() const { return hi_; }
   /// So few different whole numbers over so wide a range, seen more than once, are codes of something.
   bool are_codes() const;
   /// Between decimals, if that is more than their last place: 1 of whole numbers that are written "22.0".

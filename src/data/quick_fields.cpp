@@ -114,7 +114,8 @@ const QuickFields::Spelling* QuickFields::find(std::string_view field) const {
 
 /// No grid: it has values that are no plain decimals, or times of day.
 void QuickFields::add_grid(const schema::Column& column) {
-  if (column.type == schema::ColumnType::kDatetime) return;
+  if (column.type == schema::ColumnType::kDatetime || column.type == schema::ColumnType::kTime) return;
+  if (!column.notation.is_plain()) return;
   const auto lo = units_of(column.lo, column.decimals), step = units_of(column.step, column.decimals);
   if (!lo || !step || *step < 1) return;
   schema::Grid grid(column);

@@ -91,8 +91,8 @@ class PlainChecker {
       const double width = static_cast<double>(largest_) - static_cast<double>(least_);
       if (width < kSmallPart * (schema_.hi - schema_.lo))
         notes_.found.doubts.push_back(fmt::format(
-            "all numbers lie within {} to {}, a small part of data.lo to data.hi: {}. Are the bounds "
-            "those of these numbers?",
+            "all numbers lie within {} to {}, a small part of {} (data.lo to data.hi): perhaps those are the "
+            "bounds of other numbers",
             held.least, held.largest, held.bounds));
     }
     notes_.found.holds.push_back(std::move(held));
@@ -151,6 +151,7 @@ RecordCheck check_records(const DataSpec& spec, int rank, std::size_t most_place
     } else {
       doubt_shape(spec.schema, notes);
       const std::unique_ptr<RecordStream> stream = open_records(spec, rank);
+      notes.found.read = true;
       PlainChecker checker(spec, notes);
       try {
         checker.read(*stream);
@@ -163,10 +164,11 @@ RecordCheck check_records(const DataSpec& spec, int rank, std::size_t most_place
     notes.refused(with_detail(e));
   }
   RecordCheck& found = notes.found;
+  if (!found.read) found.holds.clear();
   if (spec.records != 0 && spec.shards != ShardRule::kPerRank && found.records != spec.records &&
       !found.refused) {
-    notes.refused(fmt::format("{} holds {} records, data.records says {}: correct whichever is wrong",
-                              found.files, found.records, spec.records));
+    notes.refused(fmt::format("{} holds {} record{}, data.records says {}: correct whichever is wrong",
+                              found.files, found.records, found.records == 1 ? "" : "s", spec.records));
   }
   if (!found.refused && found.records == 0) notes.refused(found.files + " holds no records");
   return std::move(found);

@@ -77,8 +77,10 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.choice<char>("separator", s.separator,
                     {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}},
                     "between the fields of a CSV file");
+  keys.also(kSample);  // samples are written as the records are
   keys.flag("header", s.header,
             "the first line of a CSV file names its columns, in any order; false: the schema's order");
+  keys.also(kSample);
   keys.text(
       "comment", s.comment,
       "one character: lines of a CSV file before its header that begin with it are passed over; empty: none. "

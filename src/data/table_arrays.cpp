@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "csv_rows.hpp"
@@ -10,6 +11,7 @@
 #include "muffle/schema/plain_text.hpp"
 #include "npy_files.hpp"
 #include "table_fields.hpp"
+#include "zip_file.hpp"
 
 namespace muffle::data {
 namespace {
@@ -61,6 +63,14 @@ TableArrays::TableArrays(const std::string& file, const schema::Table& table,
       add_matrix(std::move(array), table);
     }
     return;
+  }
+  if (const std::string only = only_zip_member(file); is_npy(only)) {
+    ArrayReader array =
+        open_member(file, only.substr(0, only.size() - std::string_view(".npy").size()), true);
+    if (array.header().type.kind == ElementType::Kind::kFields) {
+      add_fields(std::move(array), table, needed);
+      return;
+    }
   }
   for (std::size_t j = 0; j < table.columns.size(); ++j) {
     if (!needed(j)) continue;
@@ -128,6 +138,7 @@ void TableArrays::add(ArrayReader reader, std::vector<Place> places, const schem
   }
   for (const Place& p : places) {
     const schema::Column& column = table.columns[p.column];
+    // A time of day is none of these: it has no date.
     const bool takes_times = column.type == schema::ColumnType::kDate ||
                              column.type == schema::ColumnType::kDatetime ||
                              column.type == schema::ColumnType::kIgnore;

@@ -9,8 +9,10 @@
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "person_text.hpp"
 #include "table_arrays.hpp"
 
 namespace muffle::data {
@@ -50,22 +52,17 @@ class TableChecker {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
-      schema::Column read = c;
-      if (c.role == schema::ColumnRole::kPerson) {
-        read.type = ColumnType::kCategory;
-        read.values.clear();  // any text; only that it is there is looked at
-        read.missing = true;
-        if (read.spellings.empty()) read.spellings = {""};
-      }
+      use.is_read = true;
+      if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
-      use.text.emplace(std::move(read));
+      use.text.emplace(c);
     }
     broken_.resize(table_.constraints.size());
   }
 
   void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
-      if (uses_[j].text) tell_of_column(table_.columns[j], uses_[j]);
+      if (uses_[j].is_read) tell_of_column(table_.columns[j], uses_[j]);
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
@@ -76,14 +73,15 @@ class TableChecker {
   }
 
   void arrays(const std::string& path) {
-    TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].text.has_value(); });
+    TableArrays arrays(path, table_, [this](std::size_t j) { return uses_[j].is_read; });
+    notes_.found.read = true;
     while (arrays.position() < arrays.records()) {
       arrays.read();
       ++notes_.found.records;
       const auto where = [&] { return fmt::format("row {} of '{}'", arrays.position(), path); };
       begin();
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
-        if (!uses_[j].text) return;
+        if (!uses_[j].is_read) return;
         const bool text = type.is_text() || (is_person(j) && type.is_integer());
         look_at(j,
                 text ? field(j, type.to_text(stored))
@@ -98,7 +96,8 @@ class TableChecker {
   void csv(const std::string& path) {
     CsvRows rows(path, dialect_of(spec_));
     try {
-      if (!header(rows)) return;
+      if (!header(rows, path)) return;
+      notes_.found.read = true;
       while (rows.read()) {
         ++notes_.found.records;
         record(rows);
@@ -114,7 +113,8 @@ class TableChecker {
 
  private:
   struct Use {
-    std::optional<schema::ColumnText> text;  ///< none: ignored
+    bool is_read = false;                    ///< it is not ignored
+    std::optional<schema::ColumnText> text;  ///< none: ignored, or the person
     std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
     std::uint64_t decimal_commas = 0, other_orders = 0;
     double least = INFINITY, largest = -INFINITY;  ///< of numbers
@@ -128,11 +128,16 @@ class TableChecker {
           use.misfits[k],
           fmt::format("{}: {}", name, schema::misfits_text(use.misfits[k], static_cast<Misfit>(k), column)));
     }
-    notes_.count(use.decimal_commas,
-                 fmt::format("{}: fields with a decimal comma, where a point is needed: {}", name,
-                             use.decimal_commas));
-    notes_.count(use.other_orders,
-                 fmt::format("{}: dates in another order than YYYY-MM-DD: {}", name, use.other_orders));
+    notes_.count(
+        use.decimal_commas,
+        fmt::format("{}: fields with a decimal comma, where a point is needed (or decimal_mark = \",\" in "
+                    "the schema): {}",
+                    name, use.decimal_commas));
+    notes_.count(
+        use.other_orders,
+        fmt::format("{}: dates in another order than YYYY-MM-DD (format = \"%d.%m.%Y\" in the schema says "
+                    "which): {}",
+                    name, use.other_orders));
     HeldValues held{name, {}, {}, {}, {}};
     if (column.is_number()) {
       held.bounds = fmt::format("{} to {}", written(column, column.lo), written(column, column.hi));
@@ -154,10 +159,11 @@ class TableChecker {
   }
 
   static std::string written(const schema::Column& column, double value) {
-    const bool days = column.type == ColumnType::kDate || column.type == ColumnType::kDatetime;
+    const bool days = column.is_temporal();
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
       return fmt::format("{}", value);
+    if (column.type == ColumnType::kTime && !(value >= 0 && value < 86400)) return fmt::format("{}", value);
     std::string text;
     schema::write_number(column, value, text);
     return text;
@@ -171,7 +177,7 @@ class TableChecker {
   }
 
   /// @returns whether records can be looked at.
-  bool header(CsvRows& rows) {
+  bool header(CsvRows& rows, const std::string& path) {
     places_.clear();
     unnamed_end_ = false;
     if (!spec_.header) {
@@ -183,13 +189,19 @@ class TableChecker {
       notes_.refused(rows.name() + " is empty: it has no header");
       return false;
     }
-    const auto needed = [&](std::size_t j) { return uses_[j].text.has_value(); };
+    const auto needed = [&](std::size_t j) { return uses_[j].is_read; };
     HeaderMatch match = match_header(rows.fields(), table_, needed);
     places_ = std::move(match.places);
     unnamed_end_ = !match.unnamed.empty() && match.unnamed.back() == places_.size();
     if (std::string past = unnamed_text(match.unnamed, rows.name()); match.matches() && !past.empty())
       notes_.found.doubts.push_back(std::move(past));
-    if (match.matches()) return true;
+    if (match.matches()) {
+      if (!unnamed_end_ && rows_have_names(path, dialect_of(spec_), places_.size())) {
+        places_.insert(places_.begin(), HeaderMatch::kUnknown);
+        notes_.found.doubts.push_back(unnamed_text({1}, rows.name()));
+      }
+      return true;
+    }
     ++headers_;
     if (match.may_be_record()) {
       const std::string separator = other_separator(rows.fields(), spec_.separator);
@@ -214,13 +226,13 @@ class TableChecker {
       ++wrong_widths_;
       return notes_.refused(fmt::format("{} has {} field{}, the file has {} columns{}", rows.where(),
                                         fields.size(), fields.size() == 1 ? "" : "s", places_.size(),
-                                        width_hint(fields, places_.size(), spec_.separator)));
+                                        other_separator(fields, spec_.separator)));
     }
     const auto where = [&] { return rows.where(); };
     begin();
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
-      if (j != HeaderMatch::kUnknown && uses_[j].text) look_at(j, field(j, fields[i]), where);
+      if (j != HeaderMatch::kUnknown && uses_[j].is_read) look_at(j, field(j, fields[i]), where);
     }
     end(where);
   }
@@ -253,7 +265,7 @@ class TableChecker {
   /// @param value  text, or a number
   template <class Value>
   Misfit field(std::size_t j, const Value& value) {
-    if (is_person(j)) return person(j, value);
+    if (is_person(j)) return person_text(table_.columns[j], value).empty() ? Misfit::kAbsent : Misfit::kNone;
     Use& use = uses_[j];
     const schema::Column& column = table_.columns[j];
     const schema::FieldReading reading = use.text->read(value);
@@ -262,35 +274,31 @@ class TableChecker {
       if (column.role == schema::ColumnRole::kLabel && reading.misfit == Misfit::kNone)
         ++use.classes.at(reading.cell->code);
     } else if (reading.misfit != Misfit::kNone || reading.cell->code < column.bins()) {
-      look_at_number(column, use, value);
+      look_at_number(use, value);
     }
     return reading.misfit;
   }
-  static void look_at_number(const schema::Column&, Use& use, double value) {
+  static void look_at_number(Use& use, double value) {
     if (!std::isfinite(value)) return;
     use.least = std::min(use.least, value);
     use.largest = std::max(use.largest, value);
   }
-  static void look_at_number(const schema::Column& column, Use& use, std::string_view field) {
-    if (const auto value = schema::parse_number(column.type, field)) {
-      look_at_number(column, use, *value);
-    } else if (column.type == ColumnType::kDate || column.type == ColumnType::kDatetime) {
+  static void look_at_number(Use& use, std::string_view field) {
+    const schema::Column& column = use.text->column();
+    if (const auto value = use.text->number(schema::trimmed(field))) {
+      look_at_number(use, *value);
+    } else if (!column.notation.is_plain()) {
+      return;  // misfit_text() says what is needed
+    } else if (column.is_temporal()) {
       use.other_orders += is_date_in_other_order(field) ? 1 : 0;
     } else {
       use.decimal_commas += has_decimal_comma(field) ? 1 : 0;
     }
   }
-  Misfit person(std::size_t j, std::string_view text) const {
-    // Any text that does not stand for nothing is a person.
-    return uses_[j].text->read(text).misfit == Misfit::kUnknown ? Misfit::kNone : Misfit::kAbsent;
-  }
-  Misfit person(std::size_t, double number) const {
-    return std::isnan(number) ? Misfit::kAbsent : Misfit::kNone;
-  }
 
   std::size_t needed_columns() const {
     std::size_t n = 0;
-    for (const Use& use : uses_) n += use.text ? 1 : 0;
+    for (const Use& use : uses_) n += use.is_read ? 1 : 0;
     return n;
   }
 

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <utility>
 
-#include "muffle/schema/plain_text.hpp"
+#include "person_text.hpp"
 
 namespace muffle::data {
 namespace {
@@ -67,25 +65,21 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
     case Use::kPerson:
       break;
   }
-  row.person = schema::plain_text(field);
-  if (is_missing(table_->columns[column], row.person)) {
-    row.person.clear();
-    misfit(column, Misfit::kAbsent);
-    usable_ = false;  // whose it is must be known
-  } else if (row.person.starts_with('-') && row.person.find_first_not_of("0.", 1) == std::string::npos &&
-             row.person.find('0') != std::string::npos) {
-    row.person.erase(0, 1);  // zero is one person, with a sign or without
-  }
+  put_person(column, person_text(table_->columns[column], field), row);
+}
+
+void TableFields::put_person(std::size_t column, std::string person, Row& row) {
+  row.person = std::move(person);
+  if (!row.person.empty()) return;
+  misfit(column, Misfit::kAbsent);
+  usable_ = false;  // whose it is must be known
 }
 
 void TableFields::put(std::size_t column, double field, Row& row) {
   ColumnUse& use = columns_[column];
   if (use.use == Use::kNone) return;
-  if (use.use != Use::kPerson) return put(column, use.text->read(field), row);
-  if (std::isnan(field)) return put(column, std::string_view(), row);
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), field).ptr;
-  put(column, std::string_view(text.data(), static_cast<std::size_t>(end - text.data())), row);
+  if (use.use == Use::kPerson) return put_person(column, person_text(table_->columns[column], field), row);
+  put(column, use.text->read(field), row);
 }
 
 void TableFields::put(std::size_t column, const schema::FieldReading& field, Row& row) {
@@ -112,14 +106,6 @@ void TableFields::put(std::size_t column, const schema::FieldReading& field, Row
 
 void TableFields::end(Row& row) {
   if (!usable_) row.label = -1;
-}
-
-bool TableFields::is_missing(const schema::Column& column, std::string_view field) const {
-  if (field.empty()) return true;
-  for (const std::string& spelling : column.spellings) {
-    if (field == spelling) return true;
-  }
-  return false;
 }
 
 void TableFields::misfit(std::size_t column, Misfit which) {

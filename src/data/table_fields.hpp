@@ -55,9 +55,10 @@ class TableFields {
   };
 
   void put(std::size_t column, const schema::FieldReading& field, Row& row);
+  /// @param person  person_text()
+  void put_person(std::size_t column, std::string person, Row& row);
   /// Counts it. @throws DataError  under kRejectFile.
   void misfit(std::size_t column, schema::Misfit which);
-  bool is_missing(const schema::Column& column, std::string_view field) const;
 
   std::shared_ptr<const schema::Table> table_;
   bool clamp_;

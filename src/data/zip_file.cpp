@@ -164,6 +164,15 @@ void add_member(zip_t* archive, const char* name, FileSource& content) {
 
 }  // namespace
 
+std::string only_zip_member(const std::filesystem::path& archive) {
+  record_file(archive);  // whether it is there: see open_zip_member()
+  const Archive opened = open_archive(archive);
+  const WatchedStep step("reading", archive);
+  const char* const name =
+      zip_get_num_entries(opened.get(), 0) == 1 ? zip_get_name(opened.get(), 0, 0) : nullptr;
+  return name == nullptr ? std::string() : name;
+}
+
 ZipMember open_zip_member(const std::filesystem::path& path, const std::string& member,
                           const std::string& name) {
   // Asked of the system whether it is there: libzip says "no such file" of some damaged files, too.

@@ -21,6 +21,9 @@ struct ZipMember {
 ZipMember open_zip_member(const std::filesystem::path& archive, const std::string& member,
                           const std::string& name);
 
+/// The name of an archive's member, where it has one and no other; empty: it has more, or none.
+std::string only_zip_member(const std::filesystem::path& archive);
+
 /// A member to be, and the file that has its content.
 struct ZipContent {
   std::string member;

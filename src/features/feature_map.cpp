@@ -39,6 +39,14 @@ std::string counting_maps() {
                      [](const MapKind& kind) { return kind.make()->counts_inside({}).has_value(); });
 }
 
+std::vector<bounds::NamedBound> named_bounds() {
+  std::vector<bounds::NamedBound> out;
+  for (const MapKind& kind : map_kinds()) {
+    if (kind.bound.of != nullptr) out.push_back(kind.bound);
+  }
+  return out;
+}
+
 std::vector<CoordinateRun> FeatureMap::coordinates(const Lattice& lattice) const {
   return {{features(), std::ldexp(1.0, lattice.bits)}};
 }

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "float_environment.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
@@ -44,29 +43,20 @@ class HermiteSumBlock final : public Block {
     return std::make_unique<HermiteWorkspace>(dims_, features());
   }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
-    require(sums.size() % features() == 0, "the sums are not a whole number of classes");
+  Guard guard() const override { return Guard::of(lattice_); }
+
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
     auto& scratch = dynamic_cast<HermiteWorkspace&>(workspace);
-    const DefaultFloatEnvironment environment;
-    const auto classes = static_cast<std::int64_t>(sums.size() / features());
-    std::uint64_t refused = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      if (y[i] < 0 || y[i] >= classes || !lift(x + i * dims_, scratch)) {
-        ++refused;
-        continue;
-      }
-      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features();
-      for (std::size_t f = 0; f < features(); ++f)
-        row[f] += static_cast<std::uint64_t>(static_cast<std::int64_t>(scratch.lattice[f]));
+      if (!sums.is_class(y[i]) || !lift(x + i * dims_, scratch)) continue;
+      sums.add({scratch.lattice.data(), 0, features()}, std::span(y + i, 1));
     }
-    return refused;
   }
 
  private:
   /// Order by order, so that the loops over the record's numbers become vectors.
-  /// @returns whether the lattice values keep to the norm bound, in integers; false for NaN.
+  /// @returns false  no record's numbers, or NaN
   bool lift(const float* x, HermiteWorkspace& s) const {
     for (std::size_t j = 0; j < dims_; ++j) {
       s.t[j] = static_cast<double>(x[j]) - 0.5;
@@ -74,7 +64,6 @@ class HermiteSumBlock final : public Block {
       s.before[j] = 0.0;
       s.last[j] = terms_.first(s.t[j]);
     }
-    std::uint64_t squares = 0;
     for (std::size_t k = 0; k < terms_.count(); ++k) {
       if (k > 0) {
         const double up = terms_.up[k], back = terms_.back[k];
@@ -85,13 +74,8 @@ class HermiteSumBlock final : public Block {
         }
       }
       std::int32_t* const out = s.lattice.data() + k * dims_;
-      for (std::size_t j = 0; j < dims_; ++j) {
-        const auto v =
-            static_cast<std::int32_t>(std::clamp(scale_ * s.last[j], -0x1p30, 0x1p30));  // toward zero
-        out[j] = v;
-        squares += static_cast<std::uint64_t>(static_cast<std::int64_t>(v) * v);
-      }
-      if (squares > lattice_.max_squared_norm()) return false;  // before the sum of squares could wrap
+      for (std::size_t j = 0; j < dims_; ++j)
+        out[j] = static_cast<std::int32_t>(std::clamp(scale_ * s.last[j], -0x1p30, 0x1p30));  // toward zero
     }
     return true;
   }
@@ -132,13 +116,7 @@ class HermiteSum final : public HermiteSumMap {
   }
 
   HermiteRecursion recursion() const override {
-    // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), here not cancelling.
-    const double a = 1.0 / (2.0 * length_scale_ * length_scale_),
-                 rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
-    HermiteRecursion r(rho, order_ + 1);
-    r.height = std::sqrt(std::sqrt(rho / a));  // 1 - rho^2 = rho / a, which keeps its digits near rho = 1
-    r.fall = rho / (1.0 + rho);
-    return r;
+    return HermiteRecursion::of_length_scale(length_scale_, order_ + 1);
   }
 
   std::size_t dims() const override { return dims_; }
@@ -190,6 +168,15 @@ HermiteRecursion::HermiteRecursion(double rho, std::size_t count) {
     up.push_back(std::sqrt(2.0 * rho / order));
     back.push_back(rho * std::sqrt((order - 1.0) / order));
   }
+}
+
+HermiteRecursion HermiteRecursion::of_length_scale(double l, std::size_t count) {
+  // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), here not cancelling.
+  const double a = 1.0 / (2.0 * l * l), rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
+  HermiteRecursion r(rho, count);
+  r.height = std::sqrt(std::sqrt(rho / a));  // 1 - rho^2 = rho / a, which keeps its digits near rho = 1
+  r.fall = rho / (1.0 + rho);
+  return r;
 }
 
 MapKind hermite_sum_map() {

@@ -88,6 +88,69 @@ void rff(const float* frequencies, std::size_t panels, std::size_t dims, const f
   }
 }
 
+/// 2^kLog numbers of each of kLanes vectors, `step` apart: kLog levels of butterflies in registers.
+template <std::size_t kLog, bool kSigned>
+inline void butterflies(float* data, std::size_t step, const float* signs, std::size_t sign_step) {
+  constexpr std::size_t kCount = std::size_t{1} << kLog;
+  F v[kCount];
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < kCount; ++i) {
+    v[i] = *reinterpret_cast<const Floats*>(data + i * step);
+    if (kSigned) v[i] *= broadcast(signs[i * sign_step]);
+  }
+#pragma GCC unroll 4
+  for (std::size_t level = 0; level < kLog; ++level) {
+    const std::size_t h = std::size_t{1} << level;
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if ((i & h) != 0) continue;
+      const F a = v[i], b = v[i + h];
+      v[i] = a + b;
+      v[i + h] = a - b;
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < kCount; ++i) *reinterpret_cast<Floats*>(data + i * step) = v[i];
+}
+
+template <std::size_t kLog, bool kSigned>
+inline void hadamard_pass(float* data, std::size_t size, std::size_t h, const float* signs) {
+  constexpr std::size_t kCount = std::size_t{1} << kLog;
+  for (std::size_t base = 0; base < size; base += h * kCount) {
+    for (std::size_t i = base; i < base + h; ++i) {
+      for (std::size_t lane = 0; lane < kInterleaved; lane += Simd::kLanes)
+        butterflies<kLog, kSigned>(data + i * kInterleaved + lane, h * kInterleaved, signs + i, h);
+    }
+  }
+}
+
+void hadamard(float* data, std::size_t size, const float* signs) {
+  hadamard_pass<4, true>(data, size, 1, signs);
+  std::size_t h = 16;
+  for (; h * 16 <= size; h *= 16) hadamard_pass<4, false>(data, size, h, signs);
+  if (h * 8 == size) return hadamard_pass<3, false>(data, size, h, signs);
+  if (h * 4 == size) return hadamard_pass<2, false>(data, size, h, signs);
+  if (h * 2 == size) hadamard_pass<1, false>(data, size, h, signs);
+}
+
+void phase_features(const float* data, const float* factors, std::size_t count, float scale,
+                    std::int32_t* features, std::size_t stride, std::size_t half) {
+  for (std::size_t j = 0; j < count; j += kInterleaved) {
+    alignas(64) float turned[kInterleaved][kInterleaved];
+    for (std::size_t i = 0; i < kInterleaved; ++i) {
+      for (std::size_t r = 0; r < kInterleaved; ++r) turned[r][i] = data[(j + i) * kInterleaved + r];
+    }
+    for (std::size_t r = 0; r < kInterleaved; ++r) {
+      for (std::size_t lane = 0; lane < kInterleaved; lane += Simd::kLanes) {
+        const F t = F(*reinterpret_cast<const Floats*>(turned[r] + lane)) *
+                    F(*reinterpret_cast<const Floats*>(factors + j + lane));
+        std::int32_t* const cosines = features + r * stride + j + lane;
+        store_features(t, scale, cosines, cosines + half);
+      }
+    }
+  }
+}
+
 std::uint64_t squared_norm(const std::int32_t* values, std::size_t n, int bits) {
   std::uint64_t sum = 0;
   std::uint32_t magnitudes = 0;
@@ -294,6 +357,6 @@ void add_gram(const double* z, std::size_t capacity, std::size_t records, std::s
 }
 
 constexpr Kernels table(const char* name) {
-  return {name,      kPanel,       Simd::kGroup, kDoubles,  kGramPanel, &rff,     &squared_norm,
-          &add_rows, &project_out, &dot,         &subtract, &product,   &add_gram};
+  return {name,          kPanel,    Simd::kGroup, kDoubles, kGramPanel, &rff,     &hadamard, &phase_features,
+          &squared_norm, &add_rows, &project_out, &dot,     &subtract,  &product, &add_gram};
 }

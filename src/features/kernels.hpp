@@ -26,6 +26,17 @@ struct Kernels {
   void (*rff)(const float* frequencies, std::size_t panels, std::size_t dims, const float* records,
               std::size_t groups, float scale, std::int32_t* features);
 
+  /// The unnormalised Hadamard transform of kInterleaved vectors at once, after their numbers were multiplied
+  /// by `signs`: additions in one fixed order. @param data  size x kInterleaved; size a power of two, 16 or
+  /// more
+  void (*hadamard)(float* data, std::size_t size, const float* signs);
+  /// rff()'s lattice values of the phases t = data factor, kInterleaved records at once.
+  /// @param data  count x kInterleaved  @param factors  count, a multiple of kInterleaved
+  /// @param features  of record r and phase j the cosine goes to features[r stride + j], the sine `half`
+  /// behind
+  void (*phase_features)(const float* data, const float* factors, std::size_t count, float scale,
+                         std::int32_t* features, std::size_t stride, std::size_t half);
+
   /// Sum of squares of n lattice values, exact; kNotOnLattice if any |value| >= 2^bits (then squares may not
   /// be summed: they could wrap around to a small number). Needs n <= 2^15, so that 2^15 2^48 < 2^64.
   std::uint64_t (*squared_norm)(const std::int32_t* values, std::size_t n, int bits);
@@ -59,6 +70,8 @@ extern const Kernels kGenericKernels, kAvx2Kernels, kAvx512Kernels;  ///< the la
 inline constexpr std::uint64_t kNotOnLattice = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::size_t kMaxNormChunk = std::size_t{1} << 15;
 inline constexpr std::size_t kMaxAddRows = 127;
+/// Records side by side in hadamard(): of every variant, so that its vectors are whole.
+inline constexpr std::size_t kInterleaved = 16;
 
 /// All variants that this processor can run, slowest first ("generic" always among them).
 std::span<const Kernels* const> supported_kernels();

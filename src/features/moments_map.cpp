@@ -7,8 +7,6 @@
 #include <numbers>
 #include <numeric>
 
-#include "aligned_buffer.hpp"
-#include "float_environment.hpp"
 #include "kernels.hpp"
 #include "lift_settings.hpp"
 #include "muffle/core/hash.hpp"
@@ -16,6 +14,7 @@
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/lift.hpp"
 #include "muffle/features/rff.hpp"
+#include "outer_products.hpp"
 
 namespace muffle::features {
 namespace {
@@ -29,16 +28,12 @@ static_assert(kTile < std::size_t{1} << (51 - 2 * kMostBits));
 
 /// Records whose z is made at a time.
 constexpr std::size_t kGroup = 4;
-/// Numbers of a record's z when it is packed.
-std::size_t packed_row(std::size_t order) {
-  const std::size_t panel = best_kernels().gram_panel;
-  return (order + panel - 1) / panel * panel;
-}
 
 struct MomentsWorkspace final : Workspace {
-  explicit MomentsWorkspace(std::size_t order) : rows(kGroup * order), packed(kTile * packed_row(order)) {}
-  std::vector<double> rows;      // kGroup x order
-  AlignedBuffer<double> packed;  // of one class's accepted records (Kernels::add_gram), integers
+  MomentsWorkspace(std::size_t order, const Kernels& kernels)
+      : rows(kGroup * order), products(kTile, order, kernels) {}
+  std::vector<double> rows;  // kGroup x order
+  OuterProducts products;    // of one class's accepted records
 };
 
 class MomentsBlock final : public Block {
@@ -54,47 +49,37 @@ class MomentsBlock final : public Block {
   std::size_t features() const override { return order_ * (order_ + 1) / 2; }
   std::size_t tile() const override { return kTile; }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<MomentsWorkspace>(order_);
+    return std::make_unique<MomentsWorkspace>(order_, kernels_);
   }
+  /// Of z, whose products then keep to the square of it.
+  Guard guard() const override { return Guard::of({moments_.bits}); }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
-    require(sums.size() % features() == 0, "the sums are not a whole number of classes");
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
     auto& scratch = dynamic_cast<MomentsWorkspace&>(workspace);
-    const DefaultFloatEnvironment environment;
-    const auto classes = static_cast<std::int64_t>(sums.size() / features());
     std::array<std::uint16_t, kTile> by_class;
     std::iota(by_class.begin(), by_class.begin() + n, std::uint16_t{0});
     std::sort(by_class.begin(), by_class.begin() + n,
               [&](std::uint16_t a, std::uint16_t b) { return y[a] < y[b]; });
 
-    std::uint64_t refused = 0;
     for (std::size_t i = 0; i < n;) {
       const std::int32_t label = y[by_class[i]];
-      const bool known = label >= 0 && label < classes;
-      const std::size_t first = i;
-      std::size_t accepted = 0;
+      const bool known = sums.is_class(label);
       while (i < n && y[by_class[i]] == label) {
         std::array<const float*, kGroup> group;
         std::size_t taken = 0;
         for (; taken < kGroup && i < n && y[by_class[i]] == label; ++i)
           group[taken++] = x + by_class[i] * dims();
-        if (known) accepted += add_z(std::span(group).first(taken), scratch, accepted);
+        if (known) make_z(std::span(group).first(taken), scratch, sums);
       }
-      refused += i - first - accepted;
-      if (accepted > 0)
-        kernels_.add_gram(scratch.packed.data(), kTile, accepted, order_,
-                          sums.data() + static_cast<std::size_t>(label) * features());
+      if (known) sums.add(scratch.products, label);
     }
-    return refused;
   }
 
  private:
-  /// Packs the integers z of those records that are finite and pass the norm check, made on what is then
-  /// multiplied, as records `first` and so on of the tile. Returns how many.
-  std::size_t add_z(std::span<const float* const> records, MomentsWorkspace& scratch,
-                    std::size_t first) const {
+  /// The integers z of the records: not those of what is no number, which are too large for a norm.
+  void make_z(std::span<const float* const> records, MomentsWorkspace& scratch,
+              const Accumulator& sums) const {
     const std::size_t n = records.size();
     double* const rows = scratch.rows.data();
     for (std::size_t r = 0; r < n; ++r) rows[r * order_] = moments_.offset;
@@ -104,28 +89,17 @@ class MomentsBlock final : public Block {
     for (std::size_t i = 0; i < order_; ++i) {
       for (std::size_t r = 0; r < kGroup; ++r) squares[r] += rows[r * order_ + i] * rows[r * order_ + i];
     }
-    std::size_t accepted = 0;
     for (std::size_t r = 0; r < n; ++r) {
       double* const z = rows + r * order_;
       const double factor = scale_ / std::sqrt(squares[r]);
       for (std::size_t i = 0; i < order_; ++i) z[i] = nearest_integer(z[i] * factor);
-      if (!within_norm(std::span(z, order_), moments_.bits)) continue;
-      pack(z, scratch, first + accepted);
-      ++accepted;
+      sums.take(std::span(z, order_), scratch.products);
     }
-    return accepted;
   }
 
   /// std::nearbyint() of what is below 2^51 in size; what is larger, or no number, stays too large for a
   /// norm.
   static double nearest_integer(double v) { return (v + 0x1.8p52) - 0x1.8p52; }
-
-  void pack(const double* z, MomentsWorkspace& scratch, std::size_t record) const {
-    const std::size_t panel = kernels_.gram_panel;
-    double* const packed = scratch.packed.data() + record * panel;
-    for (std::size_t i = 0; i < order_; i += panel)
-      std::copy_n(z + i, std::min(panel, order_ - i), packed + i * kTile);
-  }
 
   SecondMoments moments_;
   const Lift& lift_;
@@ -273,7 +247,7 @@ class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
     // The upper triangle of z z^T, and the lift.
     return {static_cast<double>(q) * static_cast<double>(q + 1) + lift_->flops_per_record(),
             8 * static_cast<std::uint64_t>(numbers_in_map()),
-            kTile * (4 * d + 8 * packed_row(q)) + 8 * kGroup * q};
+            kTile * (4 * d + 8 * OuterProducts::packed_numbers(q, best_kernels())) + 8 * kGroup * q};
   }
   double numbers_in_map() const override { return lift_->numbers_in_map(); }
   std::string hash() const override {

@@ -1,18 +1,20 @@
 // One-hot entries of a table's categories (muffle/features/mixed.hpp; docs/reference/feature-maps.md).
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "float_environment.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/features/mixed.hpp"
 
 namespace muffle::features {
 namespace {
 
-constexpr std::size_t kTile = 256, kMostEntries = std::size_t{1} << 24;
+constexpr std::size_t kTile = Accumulator::kMostCells, kMostEntries = std::size_t{1} << 24;
 
 /// floor(2^k / sqrt(entries)), so that entries x unit^2 <= 2^(2k).
 std::uint64_t one_hot_unit(std::size_t entries, const Lattice& lattice) {
@@ -26,45 +28,53 @@ std::uint64_t one_hot_unit(std::size_t entries, const Lattice& lattice) {
   return unit;
 }
 
-struct OneHotWorkspace final : Workspace {};
+struct OneHotWorkspace final : Workspace {
+  std::array<const float*, kTile> records;  // those that have a class and positions
+  std::array<std::int32_t, kTile> labels;
+};
 
 class OneHotBlock final : public Block {
  public:
   OneHotBlock(MixedLayout layout, const Lattice& lattice)
-      : layout_(std::move(layout)), unit_(one_hot_unit(layout_.entries, lattice)) {
-    // The same numbers for every record: checked here, in integers, for all of them.
-    require(unit_ * unit_ * layout_.entries <= lattice.max_squared_norm(),
-            "a record of one-hot entries would be longer than its bound");
-  }
+      : layout_(std::move(layout)),
+        // k ones a record, whose norm is at most sqrt(k/d).
+        guard_{lattice.bits, lattice.max_squared_norm() / layout_.entries * layout_.categories.size(), true},
+        units_(units(layout_, lattice)) {}
 
   std::size_t dims() const override { return layout_.dims; }
   std::size_t features() const override { return layout_.entries; }
   std::size_t tile() const override { return kTile; }
   std::unique_ptr<Workspace> make_workspace() const override { return std::make_unique<OneHotWorkspace>(); }
+  Guard guard() const override { return guard_; }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace&,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
-    require(sums.size() % features() == 0, "the sums are not a whole number of classes");
-    const DefaultFloatEnvironment environment;
-    const auto classes = static_cast<std::int64_t>(sums.size() / features());
-    std::uint64_t refused = 0;
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
+    auto& scratch = dynamic_cast<OneHotWorkspace&>(workspace);
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const float* const record = x + i * layout_.dims;
-      if (y[i] < 0 || y[i] >= classes || !layout_.are_positions(record)) {
-        ++refused;
-        continue;
-      }
-      std::uint64_t* const row = sums.data() + static_cast<std::size_t>(y[i]) * features();
-      for (const MixedLayout::Category& category : layout_.categories)
-        row[category.first + category.entry(record[category.column])] += unit_;
+      if (!sums.is_class(y[i]) || !layout_.are_positions(x + i * layout_.dims)) continue;
+      scratch.records[taken] = x + i * layout_.dims;
+      scratch.labels[taken++] = y[i];
     }
-    return refused;
+    sums.add(units_, std::span(scratch.labels).first(taken), [&](std::size_t t, std::uint32_t* cells) {
+      const MixedLayout::Category& category = layout_.categories[t];
+      for (std::size_t i = 0; i < taken; ++i)
+        cells[i] = static_cast<std::uint32_t>(category.entry(scratch.records[i][category.column]));
+    });
   }
 
  private:
+  static CellUnits units(const MixedLayout& layout, const Lattice& lattice) {
+    const auto unit = static_cast<std::int64_t>(one_hot_unit(layout.entries, lattice));
+    std::vector<CellUnits::Table> tables;
+    for (const MixedLayout::Category& category : layout.categories)
+      tables.push_back({category.first, category.entries, unit});
+    return CellUnits(std::move(tables));
+  }
+
   MixedLayout layout_;
-  std::uint64_t unit_;
+  Guard guard_;
+  CellUnits units_;
 };
 
 class OneHot final : public OneHotMap {
@@ -137,11 +147,40 @@ class OneHot final : public OneHotMap {
   std::size_t stated_ = 0;  ///< entries that a release states; 0: none did
 };
 
+/// "K/D": K columns with D categories in all.
+std::optional<BlockBound> bound_of(std::string_view sizes) {
+  std::uint64_t columns = 0, categories = 0;
+  const char *const begin = sizes.data(), *const end = begin + sizes.size();
+  const auto k = std::from_chars(begin, end, columns);
+  if (k.ec != std::errc{} || k.ptr == end || *k.ptr != '/') return std::nullopt;
+  const auto d = std::from_chars(k.ptr + 1, end, categories);
+  if (d.ec != std::errc{} || d.ptr != end) return std::nullopt;
+  return one_hot_bound(columns, categories);
+}
+
 }  // namespace
 
+BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 53;  // beyond, a double is no whole number
+  if (!(columns >= 1 && columns <= categories && categories <= kMost))
+    throw ConfigError(fmt::format(
+        "a one-hot block of {} columns with {} categories in all: there must be at least one column, and a "
+        "category for each",
+        columns, categories));
+  return {
+      .norm = sqrt_up(divide_up(static_cast<double>(columns), static_cast<double>(categories))),
+      .nonnegative_kernel = true,
+      .theorem = fmt::format(
+          "One-hot features of k = {} columns with d = {} categories in all, each scaled by 1/sqrt(d), have "
+          "exactly k entries of 1/sqrt(d) and so norm sqrt(k/d), and no entry is negative.",
+          columns, categories)};
+}
+
 MapKind one_hot_map() {
-  return {"one-hot", "counts of each of a table's categories, column by column: beside a map of its numbers",
-          [] { return std::unique_ptr<FeatureMap>(std::make_unique<OneHot>()); }};
+  return {"one-hot",
+          "counts of each of a table's categories, column by column: beside a map of its numbers",
+          [] { return std::unique_ptr<FeatureMap>(std::make_unique<OneHot>()); },
+          {"one-hot", "COLUMNS/CATEGORIES", "3/11", "3 columns with 11 categories in all", bound_of}};
 }
 
 }  // namespace muffle::features

@@ -511,8 +511,9 @@ std::string PairsMap::outlook(double noise, double records) const {
   }
   const auto count = drowned(1.0, 1.0);
   if (count == 0) return out + "; no table drowns: on average cells hold more records than noise";
-  out += fmt::format("; {} drown: on average {} cells hold more noise than records",
-                     count == 1 ? "1 table" : fmt::format("{} tables", count), count == 1 ? "its" : "their");
+  out += fmt::format("; {}: on average {} cells hold more noise than records",
+                     count == 1 ? "1 table drowns" : fmt::format("{} tables drown", count),
+                     count == 1 ? "its" : "their");
   for (std::size_t i = 0; i < std::min<std::size_t>(static_cast<std::size_t>(count), 3); ++i)
     out += (i == 0 ? " (" : ", ") + name_of(*joints[i].table);
   return out +

@@ -192,34 +192,33 @@ class RffCudaBlock final : public Block {
     return std::make_unique<CudaWorkspace>(device_);
   }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    return accumulate(x, nullptr, y, n, workspace, sums);
-  }
+  Guard guard() const override { return Guard::of(lattice_); }
   bool takes_bytes() const override { return true; }
-  std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
-                                 std::size_t n, Workspace& workspace,
-                                 std::span<std::uint64_t> sums) const override {
-    return accumulate(x, &scale, y, n, workspace, sums);
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
+    embed(x, nullptr, y, n, workspace, sums);
+  }
+  void embed_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
+                   std::size_t n, Workspace& workspace, Accumulator& sums) const override {
+    embed(x, &scale, y, n, workspace, sums);
   }
 
  private:
   /// @param x  n x dims numbers: float32, or bytes that `unit` scales
-  std::uint64_t accumulate(const void* x, const schema::ByteScale* unit, const std::int32_t* y, std::size_t n,
-                           Workspace& workspace, std::span<std::uint64_t> sums) const {
-    require(n <= tile_, std::to_string(n) + " records in a tile of " + std::to_string(tile_));
-    require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
-    if (n == 0) return 0;
+  void embed(const void* x, const schema::ByteScale* unit, const std::int32_t* y, std::size_t n,
+             Workspace& workspace, Accumulator& out) const {
+    const std::size_t numbers = out.classes() * spec_.features;
+    if (n == 0) return;
     auto& scratch = dynamic_cast<CudaWorkspace&>(workspace);
     use_device(device_);
-    if (!scratch.buffers || scratch.sums != sums.size()) {
+    if (!scratch.buffers || scratch.sums != numbers) {
       scratch.buffers.reset();
-      scratch.buffers = std::make_unique<Buffers>(tile_, spec_.dims, spec_.features, sums.size());
-      scratch.sums = sums.size();
+      scratch.buffers = std::make_unique<Buffers>(tile_, spec_.dims, spec_.features, numbers);
+      scratch.sums = numbers;
     }
     Buffers& b = *scratch.buffers;
     std::memcpy(b.host_records.data(), x, n * spec_.dims * (unit != nullptr ? 1 : sizeof(float)));
-    const std::size_t count = sort_by_label(y, n, sums.size() / spec_.features, b);
+    const std::size_t count = sort_by_label(y, n, out.classes(), b);
     enqueue(n, count, unit, b);
     check_cuda(cudaGetLastError(), "starting the kernels");
     {
@@ -227,11 +226,10 @@ class RffCudaBlock final : public Block {
       check_cuda(cudaStreamSynchronize(b.stream.get()), "the kernels");
     }
 
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += b.host_sums.data()[i];
     std::uint64_t added = 0;
     for (std::size_t k = 0; k < count; ++k)
       added += b.host_refused.data()[b.host_labels.data()[tile_ + k]] == 0 ? 1 : 0;
-    return n - added;
+    out.add_from_device({b.host_sums.data(), numbers}, added);
   }
 
   /// Fills host_labels; @returns how many records have a class.

@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "aligned_buffer.hpp"
-#include "float_environment.hpp"
 #include "kernels.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
@@ -82,7 +80,7 @@ void orthogonal_block(const RffSpec& spec, std::size_t first, std::size_t rows, 
 /// Records per tile. Large, because the frequencies are read from memory once per tile; not larger, so that
 /// its lattice values are still in the L2 cache when they are checked and added. A multiple of every group.
 constexpr std::size_t kTile = 48;
-static_assert(kTile <= kMaxAddRows);
+static_assert(kTile <= Accumulator::kMostRows);
 
 struct RffWorkspace final : Workspace {
   RffWorkspace(std::size_t record_numbers, std::size_t feature_numbers)
@@ -117,16 +115,15 @@ class RffBlock final : public Block {
     return std::make_unique<RffWorkspace>(kTile * spec_.dims, kTile * 2 * half_);
   }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= kTile, fmt::format("{} records in a tile of {}", n, kTile));
-    require(sums.size() % spec_.features == 0, "the sums are not a whole number of classes");
+  Guard guard() const override { return Guard::of(lattice_); }
+
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
     auto& scratch = dynamic_cast<RffWorkspace&>(workspace);
-    const DefaultFloatEnvironment environment;
     const std::size_t groups = pack(x, n, scratch.records.data());
     kernels_.rff(packed_.data(), panels_, spec_.dims, scratch.records.data(), groups, scale_,
                  scratch.features.data());
-    return add_checked(scratch.features.data(), y, n, sums);
+    sums.add({scratch.features.data(), 2 * half_, frequency_count_, 2, half_}, std::span(y, n), kernels_);
   }
 
  private:
@@ -139,46 +136,6 @@ class RffBlock final : public Block {
       for (std::size_t c = 0; c < dims; ++c) to[c * group] = i < n ? x[i * dims + c] : 0.0f;
     }
     return groups;
-  }
-
-  /// The integer norm check, on the very numbers that are then added.
-  bool within_bound(const std::int32_t* record) const {
-    std::uint64_t norm = 0;
-    for (const std::int32_t* part : {record, record + half_}) {
-      for (std::size_t begin = 0; begin < frequency_count_; begin += kMaxNormChunk) {
-        const std::size_t count = std::min(kMaxNormChunk, frequency_count_ - begin);
-        const std::uint64_t chunk = kernels_.squared_norm(part + begin, count, lattice_.bits);
-        // Both are at most 2^63, so the sum cannot wrap.
-        if (chunk == kNotOnLattice || (norm += chunk) > lattice_.max_squared_norm()) return false;
-      }
-    }
-    return true;
-  }
-
-  std::uint64_t add_checked(const std::int32_t* features, const std::int32_t* y, std::size_t n,
-                            std::span<std::uint64_t> sums) const {
-    const auto classes = static_cast<std::int64_t>(sums.size() / spec_.features);
-    std::array<std::size_t, kTile> accepted;
-    std::size_t accepted_count = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (y[i] >= 0 && y[i] < classes && within_bound(features + i * 2 * half_))
-        accepted[accepted_count++] = i;
-    }
-    std::sort(accepted.begin(), accepted.begin() + accepted_count,
-              [&](std::size_t a, std::size_t b) { return y[a] < y[b]; });
-    std::array<const std::int32_t*, kTile> cosines, sines;
-    for (std::size_t first = 0; first < accepted_count;) {
-      const std::int32_t label = y[accepted[first]];
-      std::size_t count = 0;
-      for (; first < accepted_count && y[accepted[first]] == label; ++first, ++count) {
-        cosines[count] = features + accepted[first] * 2 * half_;
-        sines[count] = cosines[count] + half_;
-      }
-      std::uint64_t* row = sums.data() + static_cast<std::size_t>(label) * spec_.features;
-      kernels_.add_rows(cosines.data(), count, frequency_count_, row);
-      kernels_.add_rows(sines.data(), count, frequency_count_, row + frequency_count_);
-    }
-    return n - accepted_count;
   }
 
   RffSpec spec_;

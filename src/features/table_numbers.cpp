@@ -5,7 +5,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "float_environment.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/features/mixed.hpp"
@@ -36,11 +35,11 @@ class TableNumbersBlock final : public Block {
     return std::make_unique<NumbersWorkspace>(layout_.numbers.size(), inner_->make_workspace());
   }
 
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
-                           std::span<std::uint64_t> sums) const override {
-    require(n <= tile(), fmt::format("{} records in a tile of {}", n, tile()));
+  Guard guard() const override { return inner_->guard(); }
+
+  void embed(const float* x, const std::int32_t* y, std::size_t n, Workspace& workspace,
+             Accumulator& sums) const override {
     auto& scratch = dynamic_cast<NumbersWorkspace&>(workspace);
-    const DefaultFloatEnvironment environment;
     float* out = scratch.numbers.data();
     for (std::size_t i = 0; i < n; ++i) {
       const float* const record = x + i * layout_.dims;
@@ -49,7 +48,7 @@ class TableNumbersBlock final : public Block {
       for (const MixedLayout::Number& number : layout_.numbers)
         *out++ = good ? static_cast<float>(number.number(record[number.column])) : 0.0f;
     }
-    return inner_->accumulate(scratch.numbers.data(), scratch.labels.data(), n, *scratch.inner, sums);
+    inner_->embed(scratch.numbers.data(), scratch.labels.data(), n, *scratch.inner, sums);
   }
 
  private:

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
 
-#include "code_groups.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/features/dyadic.hpp"
 #include "muffle/features/pairs.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
-#include "whole_steps.hpp"
+#include "round_tables.hpp"
 
 namespace muffle::model {
 namespace {
@@ -25,94 +22,12 @@ constexpr double kLeast = 0.05;
 /// Of a round's tables, in all classes.
 constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
-/// A pair of columns that the workload counts, by itself or within three.
-struct Candidate {
-  std::size_t first, second;
-  double weight;
-};
-
-std::vector<Candidate> candidates(const features::CountTables& workload) {
-  std::map<std::pair<std::size_t, std::size_t>, double> weight;
-  for (const features::CountTable& table : workload.tables) {
-    if (!(table.weight > 0)) continue;
-    for (std::size_t a = 0; a < table.columns.size(); ++a) {
-      for (std::size_t b = a + 1; b < table.columns.size(); ++b) {
-        double& of = weight[{table.columns[a], table.columns[b]}];
-        of = std::max(of, table.weight);
-      }
-    }
-  }
-  std::vector<Candidate> out;
-  for (const auto& [pair, w] : weight) out.push_back({pair.first, pair.second, w});
-  return out;
-}
-
-bool is_learned(const features::CountTables& workload, std::size_t j) {
-  return !workload.grid_cells.empty() && workload.grid_cells[j] > 0;
-}
-
-/// Every column of the workload by itself: where bins are learned, level by level of its tree.
-std::vector<features::CountTable> single_columns(const features::CountTables& workload) {
-  std::map<std::size_t, double> weight;
-  for (const features::CountTable& table : workload.tables) {
-    if (!(table.weight > 0)) continue;
-    for (const std::size_t j : table.columns) weight.try_emplace(j, 1.0);
-  }
-  std::vector<features::CountTable> out;
-  for (const auto& [j, w] : weight) {
-    const features::DyadicTree tree(is_learned(workload, j) ? workload.grid_cells[j] : 1);
-    if (tree.levels == 0) out.push_back({{j}, {}, w});
-    for (std::size_t m = 1; m <= tree.levels; ++m) {
-      Groups groups = tree.level(m, workload.codes[j]);
-      if (m == tree.levels) groups.clear();  // every code by itself
-      out.push_back({{j}, {}, w * features::tree_weight(tree.levels)});
-      if (!groups.empty()) out.back().groups.push_back(std::move(groups));
-    }
-  }
-  return out;
-}
-
 /// A column's counts, of all classes.
 std::vector<Steps> counts_of(const Margins& margins, std::size_t j, double scale) {
   Eigen::VectorXd sum = margins.column.front()[j];
   for (std::size_t c = 1; c < margins.classes(); ++c) sum += margins.column[c][j];
   std::vector<Steps> out;
   for (const double count : sum) out.push_back(in_steps(std::max(0.0, count), scale));
-  return out;
-}
-
-/// A pair's table on these groups. Groups of one code each are left out.
-features::CountTable table_of(const Candidate& pair, const Groups& first, const Groups& second) {
-  const auto named = [](const Groups& groups) {
-    return group_count(groups) == groups.size() ? Groups{} : groups;
-  };
-  return {{pair.first, pair.second}, {named(first), named(second)}, pair.weight};
-}
-
-/// How codes may be merged: within the groups of the earlier tables, so that all of them nest.
-std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
-  std::vector<Groups> out;
-  for (const std::size_t k : so_far.codes) out.emplace_back(k, 0u);
-  // A missing value is no neighbour of the largest number.
-  for (std::size_t j = 0; j < so_far.grid_cells.size(); ++j) {
-    if (so_far.grid_cells[j] > 0 && so_far.grid_cells[j] < so_far.codes[j]) out[j].back() = 1;
-  }
-  for (const release::NoisyTable& table : so_far.tables) {
-    for (std::size_t k = 0; k < table.columns.size(); ++k) {
-      if (table.columns.size() == 1) continue;
-      Groups& bound = out[table.columns[k]];
-      if (k >= table.groups.size() || table.groups[k].empty()) {
-        bound = codes_themselves(bound.size());
-        continue;
-      }
-      // The common refinement.
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;
-      for (std::size_t x = 0; x < bound.size(); ++x)
-        bound[x] =
-            number.try_emplace({bound[x], table.groups[k][x]}, static_cast<std::uint32_t>(number.size()))
-                .first->second;
-    }
-  }
   return out;
 }
 
@@ -131,27 +46,47 @@ struct Known {
   double sigma_round;
 };
 
+/// Each column's groups, and of which columns another build may have others.
+struct Merged {
+  std::vector<Groups> groups;
+  std::vector<bool> in_doubt;
+};
+
 /// Every column's codes, merged until the groups hold `least` records (learned ones more, by kLeastLearned),
 /// and on until the tables of all pairs are small enough together.
-std::vector<Groups> merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs,
-                                   Comparisons& compare) {
+Merged merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs) {
   const Margins& margins = known.margins;
   std::vector<std::vector<Steps>> counts;
   for (std::size_t j = 0; j < margins.codes.size(); ++j)
     counts.push_back(counts_of(margins, j, known.records));
   const Steps all = in_steps(margins_records(margins), known.records);
-  std::vector<Groups> out;
+  bool all_in_doubt = false;  // how far the columns are merged
   for (double needed = least;; needed = 2 * needed + 1) {
     const Steps enough = in_steps(needed, known.records),
                 enough_learned = in_steps(std::sqrt(kLeastLearned / kLeast) * needed, known.records);
-    out.clear();
-    for (std::size_t j = 0; j < counts.size(); ++j)
-      out.push_back(merged_codes(counts[j], is_learned(known.workload, j) ? enough_learned : enough,
-                                 known.bounds[j], compare));
+    Merged out;
+    for (std::size_t j = 0; j < counts.size(); ++j) {
+      Comparisons compare;
+      out.groups.push_back(merged_codes(counts[j],
+                                        has_learned_bins(known.workload, j) ? enough_learned : enough,
+                                        known.bounds[j], compare));
+      out.in_doubt.push_back(!compare.steady());
+    }
     std::size_t cells = 0;
-    for (const Candidate& pair : pairs) cells += group_count(out[pair.first]) * group_count(out[pair.second]);
+    for (const Candidate& pair : pairs)
+      cells += group_count(out.groups[pair.first]) * group_count(out.groups[pair.second]);
+    cells *= margins.classes();
+    // A column's other groups may be fewer or more, by a few: elsewhere the tables may be small enough.
+    const bool any = std::find(out.in_doubt.begin(), out.in_doubt.end(), true) != out.in_doubt.end();
+    all_in_doubt = all_in_doubt || (any && 8 * cells > kMostCells);
+    Comparisons end;
     // With groups of all records, no bound lets them be coarser.
-    if (cells * margins.classes() <= kMostCells || !compare.less(enough, all)) return out;
+    const bool last = cells <= kMostCells || !end.less(enough, all);
+    if (all_in_doubt || !end.steady()) {
+      all_in_doubt = true;
+      out.in_doubt.assign(counts.size(), true);
+    }
+    if (last) return out;
   }
 }
 
@@ -162,17 +97,12 @@ double weight_of(const std::vector<Candidate>& pairs) {
 }
 
 /// All pairs, on groups.
-std::vector<features::CountTable> all_pairs(const Known& known, Comparisons& compare) {
+Choice all_pairs(const Known& known) {
   const std::vector<Candidate> pairs = candidates(known.workload);
   const double sigma = known.sigma_round * weight_of(pairs);  // of weight 1
-  const std::vector<Groups> groups =
-      merged_columns(known, least_records(sigma, known.records), pairs, compare);
-  std::vector<features::CountTable> out;
-  for (const Candidate& pair : pairs) {
-    if (std::min(group_count(groups[pair.first]), group_count(groups[pair.second])) > 1)
-      out.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
-  }
-  return out;
+  Merged merged = merged_columns(known, least_records(sigma, known.records), pairs);
+  std::vector<features::CountTable> tables = tables_on(pairs, merged.groups, true);
+  return {std::move(tables), std::move(merged.groups), std::move(merged.in_doubt)};
 }
 
 /// By how much the part of an interaction's energy that is told from noise grows, if it is counted again with
@@ -239,7 +169,8 @@ Steps greatest(const std::vector<Steps>& gains, std::size_t count, std::vector<s
 }
 
 /// Pairs that are worth most, as many as are worth most together: the more there are, the noisier is each.
-std::vector<features::CountTable> chosen_pairs(const Known& known, Comparisons& compare) {
+Choice chosen_pairs(const Known& known) {
+  Comparisons compare;
   const std::vector<std::vector<NoisyInteraction>> interactions = noisy_interactions(known.margins);
   const std::vector<Candidate> all = candidates(known.workload);
   const std::vector<Choosable> pairs = choosable(known.margins, all);
@@ -247,7 +178,7 @@ std::vector<features::CountTable> chosen_pairs(const Known& known, Comparisons& 
       weight_of(all) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, all.size())));
   const double scale = largest_gain(pairs, interactions);
   Steps most;
-  std::vector<features::CountTable> best;
+  Choice best;
   for (std::size_t count = 1; count <= pairs.size(); count = std::max(count + 1, count * 9 / 8)) {
     const double sigma =
         known.sigma_round * std::sqrt(static_cast<double>(count)) * usual_weight;  // of weight 1
@@ -261,14 +192,12 @@ std::vector<features::CountTable> chosen_pairs(const Known& known, Comparisons& 
     const Steps sum = greatest(gains, count, chosen, compare);
     if (!compare.less(most, sum)) continue;
     most = sum;
-    const std::vector<Groups> groups =
-        merged_columns(known, least_records(sigma, known.records), all, compare);
-    best.clear();
-    for (const std::size_t k : chosen) {
-      const Candidate& pair = pairs[k].pair;
-      best.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
-    }
+    Merged merged = merged_columns(known, least_records(sigma, known.records), all);
+    std::vector<Candidate> counted;
+    for (const std::size_t k : chosen) counted.push_back(pairs[k].pair);
+    best = {tables_on(counted, merged.groups, false), std::move(merged.groups), std::move(merged.in_doubt)};
   }
+  best.pairs_in_doubt = !compare.steady();
   return best;
 }
 
@@ -291,7 +220,7 @@ std::vector<features::CountTable> tables_beforehand(const features::CountTables&
   std::vector<Groups> groups;
   for (std::size_t j = 0; j < workload.codes.size(); ++j) {
     Groups own = codes_themselves(workload.codes[j]);
-    if (is_learned(workload, j)) {
+    if (has_learned_bins(workload, j)) {
       const std::size_t cells = workload.grid_cells[j];
       const std::size_t parts = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, cells);
       for (std::size_t x = 0; x < cells; ++x) own[x] = static_cast<std::uint32_t>(x * parts / cells);
@@ -299,33 +228,29 @@ std::vector<features::CountTable> tables_beforehand(const features::CountTables&
     }
     groups.push_back(std::move(own));
   }
-  std::vector<features::CountTable> out;
-  for (const Candidate& pair : pairs) out.push_back(table_of(pair, groups[pair.first], groups[pair.second]));
+  std::vector<features::CountTable> out = tables_on(pairs, groups, false);
   return out.empty() ? single_columns(workload) : out;
 }
 
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
                        std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round) {
-  std::vector<features::CountTable> out;
-  Comparisons compare;
-  const bool learns = workload.learns();
-  if (round == 0 && !learns && rounds < privacy::kMostRounds) {
-    out = workload.tables;
-    std::erase_if(out, [](const features::CountTable& table) { return !(table.weight > 0); });
+  Choice out;
+  if (round == 0 && !workload.learns() && rounds < privacy::kMostRounds) {
+    out.tables = workload.tables;
+    std::erase_if(out.tables, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
     check_round(so_far, workload, classes, round, rounds);
     const Margins margins = combine_tables(so_far);
     const std::vector<Groups> bounds = bounds_of(so_far);
     const Known known{workload, margins, bounds, std::max(1.0, so_far.records), sigma_round};
-    // Where bins are learned the first round has counted no pair.
-    const bool all = round + 1 < rounds || (learns && round == 1);
-    out = all ? all_pairs(known, compare) : chosen_pairs(known, compare);
+    out = counts_all_pairs(workload, round, rounds) ? all_pairs(known) : chosen_pairs(known);
   }
   // Where noise hides all pairs, the columns are what is left to count.
-  if (out.empty()) out = single_columns(workload);
-  features::CountTables placed{workload.codes, std::move(out), workload.grid_cells};
+  if (out.tables.empty()) out.tables = single_columns(workload);
+  features::CountTables placed{workload.codes, std::move(out.tables), workload.grid_cells};
   placed.lay_out();
-  return {std::move(placed.tables), compare.steady()};
+  out.tables = std::move(placed.tables);
+  return out;
 }
 
 }  // namespace muffle::model

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
@@ -42,6 +43,39 @@ std::string name_of_round(const std::string& name, std::size_t round) {
   return fmt::format("{}-{}", name, round);
 }
 double weight_of_round(double weight, double share) { return weight * std::sqrt(share); }
+
+/// Whether the maps have the names of the rounds of one map.
+bool named_as_rounds(const std::vector<const NamedMap*>& maps) {
+  const std::string ending = name_of_round("", 1);
+  const std::string& first = maps.front()->name;
+  for (std::size_t r = 0; r < maps.size(); ++r) {
+    if (maps[r]->name != name_of_round(first.substr(0, first.size() - ending.size()), r + 1)) return false;
+  }
+  return true;
+}
+
+/// What tells that maps of counts are the rounds of one map, though they say nothing of rounds; empty: they
+/// may well be of one round. No configuration leads to such maps in one round.
+std::string sign_of_rounds(const std::vector<NamedMap>& maps) {
+  std::vector<const NamedMap*> counted;
+  std::map<std::vector<std::size_t>, std::string> counts;  // columns -> the map that counts them
+  for (const NamedMap& map : maps) {
+    if (map.map->tables() == nullptr) continue;
+    counted.push_back(&map);
+    for (const features::CountTable& table : map.map->tables()->counted().tables) {
+      if (!table.groups.empty())
+        return fmt::format("the map '{}' counts groups of codes in a first round", map.name);
+      const auto [at, first] = counts.try_emplace(table.columns, map.name);
+      if (!first)
+        return fmt::format("the maps '{}' and '{}' count the same columns in one round", at->second,
+                           map.name);
+    }
+  }
+  if (counted.size() > 1 && named_as_rounds(counted))
+    return fmt::format("the maps '{}' and '{}' have names that rounds of one map have", counted[0]->name,
+                       counted[1]->name);
+  return {};
+}
 
 /// What map b counts, chosen from `workload`. @param sigma  carried by each of its numbers, lattice units
 Choice choose(const features::FeatureMap& workload, const release::ReleasePlan& plan, std::size_t b,
@@ -116,9 +150,12 @@ class Repetition {
     const release::NoisyTables so_far =
         round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
     const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
-    if (workload_.map->tables()->counting(choice.tables)->to_json() == a_.maps[b].map->to_json())
-      return std::nullopt;
-    if (!choice.steady)
+    const auto is_stated = [&](const std::vector<features::CountTable>& tables) {
+      return workload_.map->tables()->counting(tables)->to_json() == a_.maps[b].map->to_json();
+    };
+    if (is_stated(choice.tables)) return std::nullopt;
+    if (is_stated(settled_as(a_.maps[b].map->tables()->counted().tables, choice,
+                             workload_.map->tables()->counted(), so_far, round - 1, a_.rounds())))
       return not_repeated(
           fmt::format("round {} counts other tables than are chosen here, and two numbers that decide are so "
                       "near each other that another build may choose them: use the muffle that made it, "
@@ -140,6 +177,13 @@ class Repetition {
 }  // namespace
 
 release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
+  if (settings.privacy.rounds == 1) {
+    if (const std::string sign = sign_of_rounds(settings.maps); !sign.empty())
+      throw ConfigError(fmt::format(
+          "{}: such a release would be taken for one in several rounds. Let one map count each table "
+          "(map.NAME.weights gives it more weight), and give maps other names than NAME-1, NAME-2",
+          sign));
+  }
   const bool any = std::any_of(settings.maps.begin(), settings.maps.end(), is_counted);
   const bool learns = std::any_of(settings.maps.begin(), settings.maps.end(), learns_bins);
   if (settings.privacy.rounds == 1 && !learns) return settings;
@@ -202,22 +246,12 @@ std::optional<release::Check> repeat_choices(const release::Artifact& a) {
   } catch (const Error& e) {
     return release::Check{release::kRounds, release::Check::Outcome::kFail, e.what()};
   }
-  if (a.rounds() > 1)
+  const std::string hidden = sign_of_rounds(a.maps);
+  if (a.rounds() > 1 || !hidden.empty())
     return release::Check{
-        release::kRounds, release::Check::Outcome::kSkipped,
-        fmt::format("not recomputed: the release does not say what its rounds chose from; it "
-                    "is of version {}",
-                    a.muffle_version)};
-  for (const NamedMap& map : a.maps) {
-    if (!is_counted(map)) continue;
-    for (const features::CountTable& table : map.map->tables()->counted().tables) {
-      if (!table.groups.empty())
-        return release::Check{release::kRounds, release::Check::Outcome::kFail,
-                              fmt::format("the map '{}' counts groups of codes in a first round, which no "
-                                          "configuration asks for",
-                                          map.name)};
-    }
-  }
+        release::kRounds, release::Check::Outcome::kFail,
+        fmt::format("the file does not say what its rounds chose from, as every release in rounds does{}",
+                    a.rounds() > 1 ? "" : fmt::format(": {}, which no configuration leads to", hidden))};
   if (std::count_if(a.maps.begin(), a.maps.end(), is_counted) < 2) return std::nullopt;
   return release::Check{
       release::kRounds, release::Check::Outcome::kPass,

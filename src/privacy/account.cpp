@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "muffle/core/error.hpp"
@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t kMaxReleases = 1'000'000'000;
 
 struct WeightedBlock {
-  features::BlockBound bound{1.0, false, {}};
+  bounds::BlockBound bound{1.0, false, {}};
   double weight = 1.0;  ///< the block is multiplied by it before the noise
 };
 
@@ -48,21 +48,29 @@ double number_of(const std::string& text, const std::string& block) {
   return value;
 }
 
-/// "K/D": K columns with D categories in all.
-features::BlockBound one_hot_of(const std::string& text, const std::string& block) {
-  std::uint64_t columns = 0, categories = 0;
-  const char *const begin = text.data(), *const end = begin + text.size();
-  const auto k = std::from_chars(begin, end, columns);
-  const bool slash = k.ec == std::errc{} && k.ptr != end && *k.ptr == '/';
-  if (slash) {
-    const auto d = std::from_chars(k.ptr + 1, end, categories);
-    if (d.ec == std::errc{} && d.ptr == end) return features::one_hot_bound(columns, categories);
-  }
-  throw UsageError(
-      fmt::format("--block {}: one-hot={} is not COLUMNS/CATEGORIES, such as 3/11.", block, text));
+const bounds::NamedBound* named_bound(const AccountRequest& c, std::string_view name) {
+  const auto at = std::ranges::find(c.named_bounds, name, &bounds::NamedBound::name);
+  return at == c.named_bounds.end() ? nullptr : &*at;
 }
 
-WeightedBlock parse_block(const std::string& text) {
+bounds::BlockBound bound_of(const bounds::NamedBound& kind, const std::string& sizes,
+                            const std::string& block) {
+  if (const auto bound = kind.of(sizes)) return *bound;
+  throw UsageError(fmt::format("--block {}: {}={} is not {}, such as {}.", block, kind.name, sizes, kind.form,
+                               kind.example));
+}
+
+/// What a block may be made of: "a, b and c".
+std::string known_parts(const AccountRequest& c) {
+  std::vector<std::string> parts{"norm=NUMBER", "weight=NUMBER", "kernel=signed", "kernel=nonnegative"};
+  for (const bounds::NamedBound& kind : c.named_bounds)
+    parts.push_back(fmt::format("{}={}", kind.name, kind.form));
+  const std::string last = parts.back();
+  parts.pop_back();
+  return fmt::format("{} and {}", fmt::join(parts, ", "), last);
+}
+
+WeightedBlock parse_block(const AccountRequest& request, const std::string& text) {
   WeightedBlock block;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -77,13 +85,10 @@ WeightedBlock parse_block(const std::string& text) {
       block.weight = number_of(value, text);
     } else if (key == "kernel" && (value == "signed" || value == "nonnegative")) {
       block.bound.nonnegative_kernel = value == "nonnegative";
-    } else if (key == "one-hot") {
-      block.bound = one_hot_of(value, text);
+    } else if (const bounds::NamedBound* const kind = named_bound(request, key)) {
+      block.bound = bound_of(*kind, value, text);
     } else {
-      throw UsageError(
-          fmt::format("--block {}: '{}' is none of norm=NUMBER, weight=NUMBER, kernel=signed, "
-                      "kernel=nonnegative and one-hot=COLUMNS/CATEGORIES.",
-                      text, part));
+      throw UsageError(fmt::format("--block {}: '{}' is none of {}.", text, part, known_parts(request)));
     }
   }
   return block;
@@ -91,13 +96,7 @@ WeightedBlock parse_block(const std::string& text) {
 
 SensitivityInput sensitivity_input(const AccountRequest& c, const std::vector<WeightedBlock>& blocks) {
   SensitivityInput input;
-  for (const WeightedBlock& b : blocks) {
-    features::BlockBound bound = features::weighted(b.bound, b.weight);
-    if (b.weight != 1.0)
-      bound.theorem =
-          "scaled by " + exact_text(b.weight) + (b.bound.theorem.empty() ? "" : ": ") + b.bound.theorem;
-    input.blocks.push_back(bound);
-  }
+  for (const WeightedBlock& b : blocks) input.blocks.push_back(bounds::weighted(b.bound, b.weight));
   if (c.adjacency != "replace-one" && c.adjacency != "add-remove-one")
     throw UsageError("--adjacency is replace-one or add-remove-one, not '" + c.adjacency + "'.");
   input.adjacency = c.adjacency == "replace-one" ? Adjacency::kReplaceOne : Adjacency::kAddRemoveOne;
@@ -226,7 +225,7 @@ std::string as_text(const Account& a, const AccountRequest& c, const std::vector
 
 std::string account(const AccountRequest& request) {
   std::vector<WeightedBlock> blocks;
-  for (const std::string& text : request.blocks) blocks.push_back(parse_block(text));
+  for (const std::string& text : request.blocks) blocks.push_back(parse_block(request, text));
   const Account a = compute(request, blocks);
   return request.format == "json" ? as_json(a, request, blocks) : as_text(a, request, blocks);
 }

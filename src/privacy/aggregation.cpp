@@ -13,7 +13,10 @@
 namespace muffle::privacy {
 
 int ranks_of(const AggregationMode& mode) {
-  return std::visit([](const auto& m) { return m.ranks; }, mode);
+  if (const Apart* round = apart(mode)) return round->sealed;
+  if (const auto* shares = distributed(mode)) return shares->ranks;
+  if (const auto* masked = std::get_if<Masked>(&mode)) return masked->ranks;
+  return std::get<SingleCoordinator>(mode).ranks;
 }
 
 bool is_masked(const AggregationMode& mode) { return !std::holds_alternative<SingleCoordinator>(mode); }
@@ -29,6 +32,7 @@ namespace {
 std::string_view name(const SingleCoordinator&) { return "single coordinator"; }
 std::string_view name(const Masked&) { return "masked"; }
 std::string_view name(const DistributedNoise&) { return "distributed noise"; }
+std::string_view name(const Apart&) { return "apart"; }
 
 /// With t = 0: what is left of the noise against a rank that takes off its own of P shares.
 std::string against_one_rank(int ranks, const std::optional<Guarantee>& promised) {
@@ -133,6 +137,33 @@ std::string text(const DistributedNoise& mode, const std::optional<Guarantee>& p
          "holds.";
 }
 
+/// "epsilon 2.16 at delta 1e-05", of a noise multiplier that is so many times smaller than was promised.
+std::string with_less_noise(double times, const Guarantee& promised) {
+  const auto epsilon =
+      epsilon_to_tell(divide_up(times * (1 + 1e-12), promised.noise_multiplier), promised.delta);
+  return fmt::format("{} at delta {} (rounded)",
+                     epsilon ? "epsilon " + rounded_up_text(*epsilon, 4) : "no epsilon up to 100",
+                     exact_text(promised.delta));
+}
+
+std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
+  const RoundParties& p = mode.parties;
+  const std::string alone =
+      promised ? fmt::format(", which is {}", with_less_noise(std::sqrt(p.expected - p.colluding), *promised))
+               : "";
+  return fmt::format(
+      "The sums of {} of {} invited institutions came together in signed messages, each under its own share "
+      "of the noise and a mask for each of {} key holders, who opened the total together: nobody, the "
+      "coordinator included, saw a sum without its noise. The promise holds against whoever sees all "
+      "messages, "
+      "and against any {} of these sites and any {} of the key holders that pool all they know, the "
+      "coordinator with them. This supposes that the cryptography holds, and that an honest key holder "
+      "opened "
+      "one total with a key. If everybody else betrays a site, and the cryptography breaks, its own share "
+      "protects it still: mu is then at most sqrt({}) times the promised one{}.",
+      mode.sealed, p.sites, p.holders, p.colluding, p.colluding_holders, p.expected - p.colluding, alone);
+}
+
 void check(const std::optional<SignedSites>& sites, int ranks, settings::Problems& problems) {
   if (!sites) return;
   problems.unless(sites->count >= 1 && sites->largest >= 1 &&
@@ -172,6 +203,12 @@ void require_valid(const AggregationMode& mode) {
   problems.unless(ranks >= 1, fmt::format("{} ranks take part, and it must be at least 1", ranks));
   check(sites_of(mode), ranks, problems);
   if (const DistributedNoise* shares = distributed(mode)) check(*shares, problems);
+  if (const Apart* round = apart(mode)) {
+    require_valid(round->parties);
+    problems.unless(round->sealed >= round->parties.least && round->sealed <= round->parties.sites,
+                    fmt::format("{} contributions count, and it must be {} to {}", round->sealed,
+                                round->parties.least, round->parties.sites));
+  }
   problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }
 

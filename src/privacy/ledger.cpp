@@ -4,8 +4,8 @@
 #include <sodium.h>
 
 #include "ledger_entry.hpp"
-#include "ledger_file.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
@@ -15,6 +15,12 @@ namespace muffle::privacy {
 namespace {
 
 constexpr double kDeltaOfMessages = 1e-5;
+constexpr BookWords kWords{.noun = "ledger",
+                           .in_use = "The privacy ledger is in use",
+                           .turns = "Releases of one data set take turns",
+                           .two_names = "two releases could spend the same budget",
+                           .half = "what it charges counts as spent",
+                           .nothing = "Nothing was charged or drawn."};
 
 std::string in_words(const std::optional<Budget>& budget) {
   if (!budget) return "no budget";
@@ -63,8 +69,8 @@ void require_budget(const LedgerState& state, const std::optional<Budget>& budge
 
 /// As it will be read back from the line, so that two spellings of one run cannot differ.
 ChargeTerms storable(ChargeTerms terms) {
-  terms.run = ledger::storable(terms.run);
-  terms.config_hash = ledger::storable(terms.config_hash);
+  terms.run = muffle::storable(terms.run);
+  terms.config_hash = muffle::storable(terms.config_hash);
   return terms;
 }
 
@@ -85,8 +91,7 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 /// The line that continues a ledger.
 template <class Content>
 std::string line_after(const LedgerState& state, Content content) {
-  return ledger::render(
-      {state.lines, state.head, state.data_id, ledger::today(), ledger::host_name(), std::move(content)});
+  return ledger::render({state.lines, state.head, state.data_id, today(), host_name(), std::move(content)});
 }
 
 }  // namespace
@@ -119,24 +124,19 @@ void LedgerSettings::problems(settings::Problems& p) const {
            "privacy.budget_epsilon must be from 0.001 to 100");
 }
 
-Ledger::Ledger(std::filesystem::path file, std::unique_ptr<ledger::Lock> lock)
-    : file_(std::move(file)), lock_(std::move(lock)) {}
-Ledger::Ledger(Ledger&&) noexcept = default;
-Ledger::~Ledger() = default;
-
 Ledger Ledger::open(const std::filesystem::path& path, const std::string& data_id,
                     const std::optional<Budget>& budget, std::chrono::milliseconds deadline,
                     const Heartbeat& heartbeat) {
   require_id(data_id);
   const auto file = resolved(path);
-  if (!is_there(file)) ensure_writable_folder(file.parent_path());
-  Ledger out(file, std::make_unique<ledger::Lock>(file.string() + ".lock", deadline, heartbeat));
-  out.created_ = !is_there(file);
-  if (out.created_) {
-    out.state_.data_id = data_id;
-    ledger::create_with_line(file, line_after(out.state_, ledger::BudgetLine{budget}));
-  }
-  ledger::require_one_name(file);
+  Ledger out(Book(
+      file, kWords,
+      [&] {
+        LedgerState none;
+        none.data_id = data_id;
+        return line_after(none, ledger::BudgetLine{budget});
+      },
+      deadline, heartbeat));
   out.state_ = read_ledger(file);
   require_data_set(out.state_, data_id, file);
   if (!out.state_.torn.empty()) out.repair();
@@ -168,10 +168,10 @@ std::string Ledger::begin(const ChargeTerms& asked) {
   if (!answer.allowed) {
     throw PrivacyError(fmt::format(
         "The privacy budget refuses: {}. Nothing was charged, drawn or released. The ledger is '{}'.",
-        answer.text, file_.string()));
+        answer.text, file().string()));
   }
   const std::string id = random_id(), line = line_after(state_, ledger::IntentLine{id, terms});
-  write(line);
+  book_.append(state_.good_bytes, line);
   try {
     believe(line);
   } catch (const Error& e) {
@@ -216,44 +216,42 @@ void Ledger::commit(const std::string& id, const std::string& artifact) {
   append(line_after(state_, ledger::ArtifactLine{id, artifact, true}));
 }
 
+void Ledger::note_release(const std::string& id, const std::string& release) {
+  const ChargeRecord* record = state_.find_charge(id);
+  require(
+      record != nullptr && record->artifact && !record->released && is_hex(release, 64),
+      "a release was to be noted for a charge that was not committed, or twice: this is a bug in muffle.");
+  append(line_after(state_, ledger::ReleasedLine{id, release}));
+}
+
 void Ledger::set_budget(const std::optional<Budget>& budget) {
   append(line_after(state_, ledger::BudgetLine{budget}));
 }
 
 void Ledger::append(const std::string& line) {
-  write(line);
+  book_.append(state_.good_bytes, line);
   believe(line);
 }
 
-void Ledger::write(const std::string& line) const {
-  if (state_.good_bytes + line.size() + 1 > ledger::kMaxFile) {
-    throw IoError(
-        fmt::format("The ledger '{}' is full: with one line more it would exceed the {} bytes that its "
-                    "readers accept. Nothing was written, charged or drawn.",
-                    file_.string(), ledger::kMaxFile));
-  }
-  ledger::append_line(file_, state_.good_bytes, line);
-}
-
 void Ledger::believe(const std::string& line) {
-  state_ = read_ledger(file_);
+  state_ = read_ledger(file());
   require(state_.torn.empty() && state_.head == to_hex(sha256(PublicBytes(line))),
-          "the ledger '" + file_.string() + "' does not end with the line that was just written to it.");
+          "the ledger '" + file().string() + "' does not end with the line that was just written to it.");
   if (!state_.unit || state_.unit->adjacency != Adjacency::kAddRemoveOne) return;
-  round_times(file_);
-  round_times(file_.string() + ".lock");
+  round_times(file());
+  round_times(file().string() + ".lock");
 }
 
 void Ledger::repair() {
-  const std::string whole = read_file(file_, ledger::kMaxFile).substr(0, state_.good_bytes);
+  const std::string whole = read_file(file(), kMaxBook).substr(0, state_.good_bytes);
   ledger::RepairLine line{state_.torn.size(), to_hex(sha256(PublicBytes(state_.torn))), 0.0, std::nullopt};
   if (const auto torn = ledger::charge_of_fragment(state_.torn)) {
     require_unit(state_, torn->unit);  // muffle writes none that is refused here
     line.mu = torn->mu;
     line.unit = torn->unit;
   }
-  write_file_atomically(file_, whole + line_after(state_, line) + "\n");
-  state_ = read_ledger(file_);
+  book_.rewrite(whole + line_after(state_, line) + "\n");
+  state_ = read_ledger(file());
 }
 
 bool Ledger::settle(const ChargeTerms& terms, const std::optional<FoundArtifact>& found) {
@@ -268,7 +266,7 @@ bool Ledger::settle(const ChargeTerms& terms, const std::optional<FoundArtifact>
           "The ledger '{}' says that this release was made and committed (charge {}, {} on {}): '{}' with "
           "SHA-256 {}; but no file is there (SHA-256 none). Its noise is not drawn again: put the file back "
           "from a copy, or choose another --out folder, which is a new charge.",
-          file_.string(), known.id, known.time, known.host, wanted.run, *known.artifact));
+          file().string(), known.id, known.time, known.host, wanted.run, *known.artifact));
     }
   }
   return false;
@@ -286,7 +284,7 @@ void Ledger::adopt(const ChargeTerms& terms, const FoundArtifact& found) {
                     "(privacy.ledger); if this ledger was rolled back, restore it. Else move the file away, "
                     "or choose another --out folder; if it is a true release of these data, its mu {} is "
                     "spent all the same: leave it out of the budget (`muffle ledger budget`).",
-                    terms.run, found.sha256, file_.string(),
+                    terms.run, found.sha256, file().string(),
                     found.charge_id.empty() ? "it was made without a ledger" : "its charge is not there",
                     exact_text(terms.mu)));
   }
@@ -295,13 +293,13 @@ void Ledger::adopt(const ChargeTerms& terms, const FoundArtifact& found) {
         fmt::format("'{}' is not the release that the ledger '{}' committed for charge {}: its SHA-256 is "
                     "{}, the committed one's is {}. Put the committed file back, or move this one away and "
                     "use another --out folder, which is a new charge.",
-                    terms.run, file_.string(), known->id, found.sha256, *known->artifact));
+                    terms.run, file().string(), known->id, found.sha256, *known->artifact));
   }
   if (known->terms.config_hash != terms.config_hash || terms.mu > known->terms.mu) {
     throw ProtocolError(fmt::format(
         "'{}' carries charge {}, but the ledger '{}' has that charge for other settings (configuration {} "
         "instead of {}, mu {} instead of {}). Move the file away; the charge stays spent.",
-        terms.run, known->id, file_.string(), known->terms.config_hash, terms.config_hash,
+        terms.run, known->id, file().string(), known->terms.config_hash, terms.config_hash,
         exact_text(known->terms.mu), exact_text(terms.mu)));
   }
   if (known->pending != found.sha256) {

@@ -1,15 +1,10 @@
 #include "ledger_entry.hpp"
 
-#include <fmt/chrono.h>
-#include <unistd.h>
-
-#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/text.hpp"
 
@@ -19,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "muffle-ledger";
-constexpr std::string_view kHashKey = R"(,"sha256":")";
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
@@ -51,11 +45,17 @@ struct Writer {
     json["sensitivity"] = line.terms.sensitivity;
     json["sigma"] = line.terms.sigma;
     json["secure_noise"] = line.terms.secure_noise;
+    if (line.terms.alone_mu > 0) json["alone_mu"] = line.terms.alone_mu;
   }
   void operator()(const ArtifactLine& line) const {
     json["kind"] = line.committed ? "COMMIT" : "PENDING";
     json["charge"] = line.charge;
     json["artifact_sha256"] = line.artifact;
+  }
+  void operator()(const ReleasedLine& line) const {
+    json["kind"] = "RELEASED";
+    json["charge"] = line.charge;
+    json["release_sha256"] = line.release;
   }
   void operator()(const RoundLine& line) const {
     json["kind"] = "ROUND";
@@ -74,7 +74,7 @@ struct Writer {
 };
 
 std::string text(const JsonFields& f, std::string_view key) {
-  std::string value = f.text(key, kMaxLine);
+  std::string value = f.text(key, kMaxBookLine);
   demand(printable(value) == value, "a line with control characters in a text");
   return value;
 }
@@ -101,9 +101,14 @@ BudgetLine read_budget(const JsonFields& f) {
 IntentLine read_intent(const JsonFields& f) {
   const double mu = f.number("mu");
   demand(valid_charge(mu), "a charge whose mu is out of range");
-  return {f.hex("charge", 32),
-          {text(f, "run"), text(f, "config_hash"), mu, f.number("sensitivity"), f.number("sigma"),
-           f.flag("secure_noise"), read_unit(f)}};
+  IntentLine line{f.hex("charge", 32),
+                  {text(f, "run"), text(f, "config_hash"), mu, f.number("sensitivity"), f.number("sigma"),
+                   f.flag("secure_noise"), read_unit(f)}};
+  if (f.has("alone_mu")) {
+    line.terms.alone_mu = f.number("alone_mu");
+    demand(line.terms.alone_mu >= mu, "a charge that costs less if everybody betrays the site");
+  }
+  return line;
 }
 
 RepairLine read_repair(const JsonFields& f) {
@@ -124,13 +129,15 @@ Entry read_entry(const JsonFields& f) {
   demand(text(f, "format") == kFormat, "a line of another format");
   demand(f.at("version") == kVersion, "a line of a version that this muffle does not know");
   Entry entry{count(f, "seq"), text(f, "prev"), text(f, "data_id"), text(f, "time"), text(f, "host"), {}};
-  const std::size_t kind = f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR", "ROUND"});
+  const std::size_t kind =
+      f.choice("kind", {"BUDGET", "INTENT", "PENDING", "COMMIT", "REPAIR", "ROUND", "RELEASED"});
   if (kind == 0) entry.content = read_budget(f);
   if (kind == 1) entry.content = read_intent(f);
   if (kind == 2 || kind == 3)
     entry.content = ArtifactLine{f.hex("charge", 32), f.hex("artifact_sha256", 64), kind == 3};
   if (kind == 4) entry.content = read_repair(f);
   if (kind == 5) entry.content = read_round(f);
+  if (kind == 6) entry.content = ReleasedLine{f.hex("charge", 32), f.hex("release_sha256", 64)};
   return entry;
 }
 
@@ -142,21 +149,11 @@ std::string render(const Entry& entry) {
   json["data_id"] = entry.data_id;
   json["time"] = entry.time;
   json["host"] = entry.host;
-  std::string line = dump(json);
-  line.pop_back();
-  const std::string hash = to_hex(sha256(PublicBytes(line)));
-  return line.append(kHashKey).append(hash).append("\"}");
+  return with_own_hash(dump(json));
 }
 
 Entry parse(std::string_view line) {
-  demand(line.size() <= kMaxLine, "a line far longer than any that muffle writes");
-  const std::size_t tail = kHashKey.size() + 64 + 2;
-  demand(line.size() > tail, "a line too short to be one of muffle's");
-  const std::string_view body = line.substr(0, line.size() - tail);
-  demand(line.substr(body.size(), kHashKey.size()) == kHashKey && line.substr(line.size() - 2) == "\"}",
-         "a line that does not end with its hash");
-  demand(to_hex(sha256(PublicBytes(body))) == line.substr(body.size() + kHashKey.size(), 64),
-         "a line that does not have the hash that it states: it was changed");
+  require_own_hash(line);
   Entry entry;
   try {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -190,25 +187,6 @@ std::optional<ChargeTerms> charge_of_fragment(std::string_view fragment) {
   } catch (const ProtocolError&) {  // it shows something else
   }
   return std::nullopt;
-}
-
-std::string today() {
-  return fmt::format("{:%FT00:00:00Z}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return storable(name.data());
-}
-
-std::string storable(const std::string& text) {
-  return printable(Json::parse(dump(Json(text))).get<std::string>());
-}
-
-void demand(bool holds, const char* problem) {
-  if (!holds) throw std::invalid_argument(problem);
 }
 
 bool valid_charge(double mu) { return mu >= kMinChargeMu && mu <= kMaxChargeMu; }

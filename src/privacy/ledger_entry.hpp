@@ -18,6 +18,10 @@ struct ArtifactLine {
   std::string charge, artifact;
   bool committed = false;
 };
+/// RELEASED: the round that a contribution was charged for has this release.
+struct ReleasedLine {
+  std::string charge, release;
+};
 /// ROUND, of a release of several rounds: the numbers of the rounds up to this one are about to be kept in a
 /// file with this hash or, without one, the noise of this round is about to be drawn. INTENT says so of the
 /// first.
@@ -40,16 +44,12 @@ struct Entry {
   std::string previous;  ///< SHA-256 of the line before, without its newline; 64 zeros for the first
   std::string data_id;
   std::string time, host;
-  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine, RoundLine> content;
+  std::variant<BudgetLine, IntentLine, ArtifactLine, RepairLine, RoundLine, ReleasedLine> content;
 };
 
 /// 2: charges say their unit of privacy and are bound to their artifact. Files of version 1 are refused: what
 /// they spent cannot be added to anything (parse_ledger).
 inline constexpr int kVersion = 2;
-/// Longer lines are refused: none of ours comes near.
-inline constexpr std::size_t kMaxLine = 1 << 16;
-inline constexpr std::size_t kMaxFile = std::size_t{1} << 28;
-
 /// The one way to write an entry: ASCII JSON, keys in a fixed order, its own SHA-256 last. No newline.
 std::string render(const Entry& entry);
 
@@ -60,16 +60,6 @@ Entry parse(std::string_view line);
 /// What an INTENT line of which only a beginning is left still shows: mu and unit alone are filled in.
 std::optional<ChargeTerms> charge_of_fragment(std::string_view fragment);
 
-/// "2026-11-21T00:00:00Z": a time of day would tell how long a job took, and with it how many records there
-/// are.
-std::string today();
-/// This machine's name.
-std::string host_name();
-/// Text as it comes back from a line: bytes that are no UTF-8, and control characters, are replaced.
-std::string storable(const std::string& text);
-
-/// @throws std::invalid_argument  `problem`, unless it holds.
-void demand(bool holds, const char* problem);
 bool valid_charge(double mu);
 
 }  // namespace muffle::privacy::ledger

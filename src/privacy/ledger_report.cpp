@@ -168,6 +168,10 @@ std::string ledger_json(const LedgerState& state, const std::string& file) {
                        {"pending_sha256", or_null(c.pending)},
                        {"artifact_sha256", or_null(c.artifact)}});
     if (c.rounds_kept > 0) charges.back()["rounds_kept"] = c.rounds_kept;
+    if (c.terms.alone_mu > 0) {
+      charges.back()["alone_mu"] = c.terms.alone_mu;
+      charges.back()["release_sha256"] = or_null(c.released);
+    }
   }
   const Json out = {{"format", "muffle-ledger-state"},
                     {"version", 1},
@@ -212,14 +216,17 @@ std::string ledger_text(const LedgerState& state) {
     out += fmt::format("torn       {} bytes at the end; the next release mends them\n", state.torn.size());
   out += fmt::format("head       {} (line {})\n", state.head, state.lines);
   for (const ChargeRecord& c : state.charges) {
-    out +=
-        fmt::format("\n{}  {}  on {}\n  {}{}\n  run {}\n  {}\n", printable(c.time), c.id, printable(c.host),
-                    mu_text(c.terms.mu, delta),
-                    c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private", printable(c.terms.run),
-                    c.artifact ? "artifact sha256 " + *c.artifact
-                    : c.between_rounds()
-                        ? fmt::format("{} of its rounds kept; its job, started again, goes on", c.rounds_kept)
-                        : "no artifact was committed; the charge stays spent");
+    out += fmt::format(
+        "\n{}  {}  on {}\n  {}{}\n  run {}\n  {}\n", printable(c.time), c.id, printable(c.host),
+        mu_text(c.terms.mu, delta), c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private",
+        printable(c.terms.run),
+        c.artifact ? (c.terms.alone_mu > 0 ? "contribution sha256 " : "artifact sha256 ") + *c.artifact
+        : c.between_rounds()
+            ? fmt::format("{} of its rounds kept; its job, started again, goes on", c.rounds_kept)
+            : "no artifact was committed; the charge stays spent");
+    if (c.terms.alone_mu > 0)
+      out += fmt::format("  if everybody else betrays the site: {}\n  {}\n", mu_text(c.terms.alone_mu, delta),
+                         c.released ? "release sha256 " + *c.released : "no release of the round was seen");
   }
   return out;
 }

@@ -6,13 +6,10 @@
 #include "ledger_entry.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
 
 namespace muffle::privacy {
 namespace {
-
-using ledger::demand;
 
 struct Apply {
   LedgerState& state;
@@ -56,6 +53,14 @@ struct Apply {
     charge.rounds_kept = line.round;
     charge.kept = *line.kept;
   }
+  void operator()(const ledger::ReleasedLine& line) const {
+    const auto place = places.find(line.charge);
+    demand(place != places.end(), "a RELEASED without an INTENT before it");
+    ChargeRecord& charge = state.charges[place->second];
+    demand(charge.artifact && !charge.released,
+           "a RELEASED before the COMMIT of its charge, or a second one");
+    charge.released = line.release;
+  }
   void operator()(const ledger::RepairLine& line) const {
     ++state.repairs;
     if (line.unit) spend(line.mu, *line.unit);
@@ -67,16 +72,6 @@ struct Apply {
   }
 };
 
-/// Where the verified lines must end: behind the last newline, or before a last line with a hole in it. A
-/// crash can leave the file's new length without all of its new bytes; those read as NUL, which no line has.
-std::size_t end_of_whole_lines(std::string_view bytes) {
-  const auto last = bytes.rfind('\n');
-  if (last == std::string_view::npos) return 0;
-  if (last + 1 != bytes.size()) return last + 1;
-  const std::size_t begin = bytes.substr(0, last).rfind('\n') + 1;  // npos + 1 = 0
-  return bytes.find('\0', begin) == std::string_view::npos ? bytes.size() : begin;
-}
-
 }  // namespace
 
 double LedgerState::spent_mu() const { return sqrt_up(spent_squares); }
@@ -86,6 +81,14 @@ const ChargeRecord* LedgerState::find_charge(std::string_view id) const {
     if (charge.id == id) return &charge;
   }
   return nullptr;
+}
+
+std::vector<const ChargeRecord*> LedgerState::charges_for(std::string_view run) const {
+  std::vector<const ChargeRecord*> out;
+  for (const ChargeRecord& charge : charges) {
+    if (charge.terms.run == run) out.push_back(&charge);
+  }
+  return out;
 }
 
 LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
@@ -99,16 +102,10 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
   }
   LedgerState state;
   std::unordered_map<std::string, std::size_t> places;
-  const std::size_t end = end_of_whole_lines(bytes);
-  std::size_t at = 0;
   try {
-    while (at < end) {
-      const std::size_t newline = bytes.find('\n', at);
-      const std::string_view line = bytes.substr(at, newline - at);
+    read_chain(bytes, state, [&](std::string_view line) {
       const ledger::Entry entry = ledger::parse(line);
-      demand(entry.previous == state.head,
-             "a line that does not continue the one before it: the chain is broken");
-      demand(entry.sequence == state.lines, "a line that is out of sequence");
+      require_continues(state, entry.sequence, entry.previous);
       if (state.lines == 0) {
         demand(std::holds_alternative<ledger::BudgetLine>(entry.content), "a first line that is no BUDGET");
         demand(is_data_id(entry.data_id), "a data-set id that is not one");
@@ -116,12 +113,7 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
       }
       demand(entry.data_id == state.data_id, "a line of another data set");
       std::visit(Apply{state, places, entry}, entry.content);
-      state.head = to_hex(sha256(PublicBytes(line)));
-      ++state.lines;
-      at = newline + 1;
-    }
-    // A ledger is created together with its first line.
-    demand(state.lines > 0, "no whole line at all");
+    });
   } catch (const std::invalid_argument& problem) {
     throw ProtocolError(fmt::format(
         "The ledger '{}' is damaged: line {} is {}. What was spent cannot be told any more, so nothing is "
@@ -129,13 +121,11 @@ LedgerState parse_ledger(std::string_view bytes, const std::string& name) {
         "the head that `muffle ledger show` prints), and find out who changed it.",
         name, state.lines + 1, problem.what()));
   }
-  state.good_bytes = end;
-  state.torn = std::string(bytes.substr(end));
   return state;
 }
 
 LedgerState read_ledger(const std::filesystem::path& path) {
-  return parse_ledger(read_file(path, ledger::kMaxFile), path.string());
+  return parse_ledger(read_file(path, kMaxBook), path.string());
 }
 
 bool is_data_id(std::string_view text) {

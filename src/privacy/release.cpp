@@ -105,11 +105,11 @@ void for_each_run(const std::vector<NoisePart>& parts,
 // The ceiling is exact.
 double lattice_sigma(double sigma, double unit) { return std::ceil(multiply_up(sigma, unit)); }
 
-std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates) {
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<bounds::CoordinatePart>& coordinates) {
   std::vector<NoisePart> parts;
-  for (const features::CoordinatePart& part : coordinates) {
+  for (const bounds::CoordinatePart& part : coordinates) {
     parts.push_back({{}, part.repeat});
-    for (const features::CoordinateRun& run : part.runs) {
+    for (const bounds::CoordinateRun& run : part.runs) {
       const double drawn = lattice_sigma(sigma, run.unit);
       if (!(drawn >= 1 && drawn <= static_cast<double>(kMaxSigmaLattice))) {
         throw ConfigError(
@@ -124,7 +124,7 @@ std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::Coo
 }
 
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
-                     const std::vector<features::CoordinatePart>& coordinates) {
+                     const std::vector<bounds::CoordinatePart>& coordinates) {
   check(spec);
   require(sensitivity.adjacency == spec.adjacency &&
               sensitivity.max_records_per_person == spec.records_of_a_person(),

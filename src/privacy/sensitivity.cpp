@@ -20,6 +20,32 @@ std::string_view without_period(std::string_view sentence) {
 
 double square_up(double x) { return multiply_up(x, x); }
 
+/// "scaled by 2: THEOREM", or what of it there is.
+std::string source(const bounds::BlockBound& block) {
+  const std::string theorem(without_period(block.theorem));
+  if (block.scale == 1.0) return theorem;
+  return "scaled by " + exact_text(block.scale) + (theorem.empty() ? "" : ": ") + theorem;
+}
+
+/// Why a block's norm is bounded, and what that means for two records; said once where earlier blocks, those
+/// of other rounds above all, have it of the same theorem.
+std::string proof_of(const std::vector<bounds::BlockBound>& blocks, std::size_t b, bool replace) {
+  const bounds::BlockBound& block = blocks[b];
+  for (std::size_t e = 0; e < b && !block.theorem.empty(); ++e) {
+    if (blocks[e].theorem == block.theorem && blocks[e].nonnegative_kernel == block.nonnegative_kernel)
+      return fmt::format("Block {}: by the theorem of block {}, scaled by {}: B = {}. ", b + 1, e + 1,
+                         exact_text(block.scale), exact_text(block.norm));
+  }
+  std::string out = fmt::format("Block {}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
+                                exact_text(block.norm));
+  if (const std::string from = source(block); !from.empty()) out += fmt::format(" ({})", from);
+  if (replace) {
+    out += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
+                                    : ", so ||phi(x) - phi(x')|| <= 2 B";
+  }
+  return out + ". ";
+}
+
 void check(const SensitivityInput& input) {
   settings::Problems problems;
   problems.unless(!input.blocks.empty(), "no feature block is released");
@@ -50,19 +76,12 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
 
   double norm_squared = 0.0, same_label_squared = 0.0;
   for (std::size_t b = 0; b < input.blocks.size(); ++b) {
-    const features::BlockBound& block = input.blocks[b];
+    const bounds::BlockBound& block = input.blocks[b];
     const double square = square_up(block.norm);
     norm_squared = add_up(norm_squared, square);
     same_label_squared =
         add_up(same_label_squared, multiply_up(block.nonnegative_kernel ? 2.0 : 4.0, square));
-    proof += fmt::format("Block {}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
-                         exact_text(block.norm));
-    if (!block.theorem.empty()) proof += fmt::format(" ({})", without_period(block.theorem));
-    if (replace) {
-      proof += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
-                                        : ", so ||phi(x) - phi(x')|| <= 2 B";
-    }
-    proof += ". ";
+    proof += proof_of(input.blocks, b, replace);
   }
   const double count_squared = input.counts ? square_up(input.counts_weight) : 0.0;
   const double record_squared = add_up(norm_squared, count_squared);

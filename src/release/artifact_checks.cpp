@@ -3,6 +3,7 @@
 #include "artifact_header.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/privacy/site_noise.hpp"
 #include "muffle/release/plan_json.hpp"
 
 namespace muffle::release {
@@ -36,14 +37,31 @@ void check_count(const Artifact& a, Problems& wrong) {
   }
 }
 
-void check_aggregation(const Artifact& a, Problems&) {
+void check_aggregation(const Artifact& a, Problems& wrong) {
   privacy::require_valid(a.aggregation);
+  const privacy::Apart* const apart = privacy::apart(a.aggregation);
+  wrong.unless((apart != nullptr) == a.round.has_value(),
+               "it is of a round between institutions without saying of which, or the other way round");
+  if (apart != nullptr && a.round) {
+    privacy::SiteNoisePlan(a.noise, apart->parties);
+    wrong.unless(a.round->sites.size() == static_cast<std::size_t>(apart->sealed) &&
+                     a.round->holders.size() == static_cast<std::size_t>(apart->parties.holders),
+                 "it names other numbers of sites and key holders than its noise is of");
+    wrong.unless(a.ledger_charge.empty() && a.data_id.empty(),
+                 "it is charged to one ledger, and each site of a round charges its own");
+  }
   if (const privacy::DistributedNoise* shares = privacy::distributed(a.aggregation))
     privacy::plan_distributed_noise(a.noise, shares->ranks, shares->colluding);
 }
 
 void check_values(const Artifact& a, Problems& wrong) {
-  const auto carried = [&](std::size_t p, std::size_t r) { return carried_sigma(a, a.aggregation, p, r); };
+  std::optional<privacy::SiteNoisePlan> sites;  // for all runs: it weighs every number of contributions
+  const privacy::Apart* const apart = privacy::apart(a.aggregation);
+  if (apart != nullptr) sites.emplace(a.noise, apart->parties);
+  const auto carried = [&](std::size_t p, std::size_t r) {
+    return sites ? sites->total_sigma(apart->sealed, apart->parties.holders, p, r)
+                 : carried_sigma(a, a.aggregation, p, r);
+  };
   if (const auto index = out_of_range(a, a.values, carried))
     wrong.add(fmt::format("value {} is larger than the records and the noise can make it", *index));
 }

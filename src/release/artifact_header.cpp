@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
+#include "muffle/crypto/site_keys.hpp"
 #include "muffle/release/plan_json.hpp"
 
 namespace muffle::release {
@@ -12,7 +13,66 @@ namespace {
 
 using nlohmann::json;
 
+json apart_to_header(const privacy::Apart& mode) {
+  const privacy::RoundParties& p = mode.parties;
+  return {{"mode", privacy::name_of(mode)},
+          {"invited", p.sites},
+          {"expected", p.expected},
+          {"least", p.least},
+          {"sealed", mode.sealed},
+          {"colluding_sites", p.colluding},
+          {"holders", p.holders},
+          {"colluding_holders", p.colluding_holders},
+          {"missing_holders", p.missing_holders}};
+}
+
+json round_to_header(const RoundRecord& r) {
+  json sites = json::array(), holders = json::array();
+  for (const RoundRecord::Site& s : r.sites)
+    sites.push_back(
+        {{"name", s.name}, {"key", s.key}, {"contribution", s.contribution}, {"charge", s.charge}});
+  for (const RoundRecord::Holder& h : r.holders)
+    holders.push_back({{"name", h.name}, {"key", h.key}, {"opening", h.opening}});
+  return {{"id", r.id},     {"title", r.title},          {"coordinator", r.coordinator},
+          {"seal", r.seal}, {"sites", std::move(sites)}, {"holders", std::move(holders)}};
+}
+
+RoundRecord read_round(const JsonFields& f) {
+  RoundRecord r{f.hex("id", 64), f.text("title", 256), f.hex("coordinator", 64), f.hex("seal", 64), {}, {}};
+  for (const JsonFields& s : f.objects("sites", std::size_t{1} << 16))
+    r.sites.push_back({s.text("name", 64), s.hex("key", 64), s.hex("contribution", 64), s.hex("charge", 32)});
+  for (const JsonFields& h : f.objects("holders", 16))
+    r.holders.push_back({h.text("name", 64), h.hex("key", 64), h.hex("opening", 64)});
+  for (const RoundRecord::Site& s : r.sites) {
+    if (!crypto::valid_site_name(s.name)) f.fail("sites", "has a name that is none of a site");
+  }
+  for (const RoundRecord::Holder& h : r.holders) {
+    if (!crypto::valid_site_name(h.name)) f.fail("holders", "has a name that is none of a site");
+  }
+  return r;
+}
+
+privacy::AggregationMode read_apart(const JsonFields& f) {
+  const auto count = [&](std::string_view key) { return static_cast<int>(f.integer(key, 0, 1 << 16)); };
+  const privacy::Apart mode{{.sites = count("invited"),
+                             .expected = count("expected"),
+                             .least = count("least"),
+                             .colluding = count("colluding_sites"),
+                             .holders = count("holders"),
+                             .colluding_holders = count("colluding_holders"),
+                             .missing_holders = count("missing_holders")},
+                            count("sealed")};
+  // Before anything is computed of these numbers.
+  try {
+    privacy::require_valid(privacy::AggregationMode(mode));
+  } catch (const ConfigError& e) {
+    f.fail("mode", fmt::format("is of a round that cannot be: {}", e.what()));
+  }
+  return mode;
+}
+
 json aggregation_to_header(const privacy::AggregationMode& mode) {
+  if (const privacy::Apart* round = privacy::apart(mode)) return apart_to_header(*round);
   json header = {{"mode", privacy::name_of(mode)}, {"ranks", privacy::ranks_of(mode)}};
   if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
     header["colluding_ranks"] = shares->colluding;
@@ -23,6 +83,8 @@ json aggregation_to_header(const privacy::AggregationMode& mode) {
 
 privacy::AggregationMode read_aggregation(const JsonFields& f) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+  const std::size_t kind = f.choice("mode", {"single coordinator", "masked", "distributed noise", "apart"});
+  if (kind == 3) return read_apart(f);
   const auto ranks = static_cast<int>(f.integer("ranks", 1, kMost));
   std::optional<privacy::SignedSites> sites;
   if (f.has("sites")) {
@@ -30,7 +92,7 @@ privacy::AggregationMode read_aggregation(const JsonFields& f) {
     sites = {static_cast<int>(s.integer("count", 1, kMost)),
              static_cast<int>(s.integer("largest", 1, kMost))};
   }
-  switch (f.choice("mode", {"single coordinator", "masked", "distributed noise"})) {
+  switch (kind) {
     case 0:
       return privacy::SingleCoordinator{ranks};
     case 1:
@@ -67,6 +129,7 @@ json to_header(const Artifact& a) {
                   {{"count", a.values.size()},
                    {"type", "int64 little-endian"},
                    {"layout", "maps of classes x features, then counts"}}}});
+  if (a.round) header["round"] = round_to_header(*a.round);
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
 }
@@ -83,6 +146,7 @@ Artifact from_header(const json& header, const std::string& name) {
   a.muffle_version = f.text("muffle_version", 64);
   a.is_private = f.flag("private");
   a.aggregation = read_aggregation(f.object("aggregation"));
+  if (f.has("round")) a.round = read_round(f.object("round"));
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);

@@ -1,13 +1,9 @@
 #include "muffle/release/messages.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
-#include <set>
 
+#include "message_fields.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
@@ -25,27 +21,15 @@ static_assert(std::endian::native == std::endian::little, "the numbers are copie
 
 constexpr char kFormat[] = "muffle-message";
 constexpr int kVersion = 1;
-constexpr std::size_t kMostSites = std::size_t{1} << 16, kMostHolders = 10;
 /// 9999-12-31.
 constexpr std::uint64_t kLastSecond = 253402300799;
 
 // In the order of their enumerators.
-const std::initializer_list<std::string_view> kKinds = {"proposal", "decline", "contribution", "seal",
-                                                        "opening"};
+const std::initializer_list<std::string_view> kKinds = {
+    "proposal", "decline", "contribution",     "seal",       "opening", "release", "receipt",
+    "card",     "charter", "countersignature", "round-keys", "approval"};
 const std::initializer_list<std::string_view> kDeclines = {"person", "policy",  "budget",
                                                            "schema", "version", "needs-torch"};
-
-JsonDocument document_of(const std::string& name) {
-  return {name, "a message of a round that muffle can use",
-          "Fetch it again from where it was put; if it stays so, its sender has to send it again."};
-}
-
-template <std::size_t kSize>
-std::array<unsigned char, kSize> bytes_at(const JsonFields& f, std::string_view key) {
-  std::array<unsigned char, kSize> out{};
-  (void)crypto::from_hex(f.hex(key, 2 * kSize), out);
-  return out;
-}
 
 /// What the signature is of, but for its first line.
 json signed_json(const SignedHeader& h) {
@@ -82,14 +66,6 @@ crypto::SignerKey read_signer(const JsonFields& f) {
   return signer;
 }
 
-template <class List, class Project>
-void require_different(const JsonFields& f, std::string_view key, const List& list, const Project& project) {
-  std::set<std::decay_t<decltype(project(list.front()))>> seen;
-  for (const auto& entry : list) {
-    if (!seen.insert(project(entry)).second) f.fail(key, "names somebody, or a key, twice");
-  }
-}
-
 int count(const JsonFields& f, std::string_view key) {
   return static_cast<int>(f.integer(key, 0, kMostSites));
 }
@@ -97,6 +73,7 @@ int count(const JsonFields& f, std::string_view key) {
 }  // namespace
 
 std::string_view name_of(MessageKind kind) { return kKinds.begin()[static_cast<std::size_t>(kind)]; }
+std::initializer_list<std::string_view> decline_codes() { return kDeclines; }
 std::string_view name_of(DeclineCode code) { return kDeclines.begin()[static_cast<std::size_t>(code)]; }
 
 Sha256Digest SignedHeader::id() const { return sha256(PublicBytes(signed_text(signed_json(*this)))); }
@@ -143,7 +120,7 @@ std::string message_bytes(const SignedHeader& header, std::span<const std::uint6
 
 Message parse_message(std::string_view bytes, const std::string& name) {
   const Container container = parse_container(bytes, kFormat, kVersion, name);
-  const JsonDocument document = document_of(name);
+  const JsonDocument document = message_document(name);
   const JsonFields f(container.header, document);
   f.only({"format", "version", "message"});
   Message out{read_header(f.object("message")), {}};
@@ -156,6 +133,17 @@ Message parse_message(std::string_view bytes, const std::string& name) {
   return out;
 }
 
+SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name) {
+  const ContainerStart start = parse_container_start(beginning, kFormat, kVersion, name);
+  const JsonDocument document = message_document(name);
+  const JsonFields f(start.header, document);
+  f.only({"format", "version", "message"});
+  SignedHeader header = read_header(f.object("message"));
+  if (start.size != size || start.payload != header.numbers * sizeof(std::uint64_t))
+    f.fail("message", "is signed for another number of values than are to come");
+  return header;
+}
+
 json body_of(const Proposal& p) {
   const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
   json sites = json::array(), holders = json::array();
@@ -165,6 +153,7 @@ json body_of(const Proposal& p) {
     holders.back().update({{"number", h.number}, {"point", to_hex(h.point)}});
   }
   return {{"title", p.title},
+          {"charter", to_hex(p.charter)},
           {"plan", plan_json(p.plan)},
           {"sites", std::move(sites)},
           {"holders", std::move(holders)},
@@ -178,14 +167,15 @@ json body_of(const Proposal& p) {
 }
 
 Proposal read_proposal(const SignedHeader& header, const std::string& name) {
-  const JsonDocument document = document_of(name);
+  const JsonDocument document = message_document(name);
   const JsonFields f(header.body, document);
-  f.only({"title", "plan", "sites", "holders", "expected", "least", "colluding", "colluding_holders",
-          "missing_holders", "contribute_until", "open_until"});
+  f.only({"title", "charter", "plan", "sites", "holders", "expected", "least", "colluding",
+          "colluding_holders", "missing_holders", "contribute_until", "open_until"});
   if (header.kind != MessageKind::kProposal || header.round != crypto::RoundId{} || header.numbers != 0)
     f.fail("", "is no proposal");
   Proposal p;
   p.title = f.text("title", 256);
+  p.charter = bytes_at<32>(f, "charter");
   p.plan = parse_plan(f.at("plan").dump(), name);
   for (const JsonFields& site : f.objects("sites", kMostSites)) {
     site.only({"name", "key"});
@@ -214,37 +204,13 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
 }
 
 json body_of(const Contribution& c) {
-  json commitments = json::array(), macs = json::array();
-  for (const crypto::PairCommitment& commitment : c.commitments) commitments.push_back(to_hex(commitment));
-  for (const crypto::PairMac& mac : c.macs) macs.push_back(to_hex(mac));
-  return {{"point", to_hex(c.point)}, {"commitments", std::move(commitments)},
-          {"macs", std::move(macs)},  {"charge", c.charge},
+  return {{"point", to_hex(c.point)}, {"commitments", hex_json(c.commitments)},
+          {"macs", hex_json(c.macs)}, {"charge", c.charge},
           {"records", c.records},     {"secure_noise", c.secure_noise}};
 }
 
-namespace {
-
-template <std::size_t kSize>
-std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std::string_view key,
-                                                       std::size_t least, std::size_t most) {
-  const json& list = f.at(key);
-  if (!list.is_array() || list.size() < least || list.size() > most)
-    f.fail(key, fmt::format("is no list of {}",
-                            least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
-  std::vector<std::array<unsigned char, kSize>> out;
-  for (const json& entry : list) {
-    std::array<unsigned char, kSize>& bytes = out.emplace_back();
-    const auto* text = entry.get_ptr<const std::string*>();
-    if (text == nullptr || !is_hex(*text, 2 * kSize) || !crypto::from_hex(*text, bytes))
-      f.fail(key, fmt::format("has an entry that is not {} hexadecimal digits", 2 * kSize));
-  }
-  return out;
-}
-
-}  // namespace
-
 Contribution read_contribution(const SignedHeader& header, std::size_t holders) {
-  const JsonDocument document = document_of("a contribution");
+  const JsonDocument document = message_document("a contribution");
   const JsonFields f(header.body, document);
   f.only({"point", "commitments", "macs", "charge", "records", "secure_noise"});
   return {bytes_at<32>(f, "point"),
@@ -268,20 +234,18 @@ json body_of(const Seal& seal) {
 }
 
 Seal read_seal(const SignedHeader& header, std::size_t most) {
-  const JsonDocument document = document_of("a seal");
+  const JsonDocument document = message_document("a seal");
   const JsonFields f(header.body, document);
   f.only({"contributions"});
   return {read_headers(f, "contributions", most)};
 }
 
 json body_of(const Opening& opening) {
-  json objections = json::array();
-  for (const crypto::SitePublicKey& site : opening.objections) objections.push_back(to_hex(site));
-  return {{"objections", std::move(objections)}, {"secure_noise", opening.secure_noise}};
+  return {{"objections", hex_json(opening.objections)}, {"secure_noise", opening.secure_noise}};
 }
 
 Opening read_opening(const SignedHeader& header, std::size_t most) {
-  const JsonDocument document = document_of("an opening");
+  const JsonDocument document = message_document("an opening");
   const JsonFields f(header.body, document);
   f.only({"objections", "secure_noise"});
   return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};

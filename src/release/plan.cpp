@@ -8,6 +8,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/privacy/site_noise.hpp"
 
 namespace muffle::release {
 namespace {
@@ -169,6 +170,9 @@ ReleasePlan make_plan(ReleaseSettings settings) {
 
 double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mode, std::size_t part,
                      std::size_t run) {
+  if (const privacy::Apart* round = privacy::apart(mode))
+    return privacy::SiteNoisePlan(plan.noise, round->parties)
+        .total_sigma(round->sealed, round->parties.holders, part, run);
   const privacy::DistributedNoise* apart = privacy::distributed(mode);
   if (apart == nullptr) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
   const auto shares = privacy::plan_distributed_noise(plan.noise, apart->ranks, apart->colluding);

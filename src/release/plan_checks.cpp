@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"

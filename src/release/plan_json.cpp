@@ -123,8 +123,11 @@ void read_counts(const JsonFields& f, ReleasePlan& plan) {
 
 void own_proof(ReleasePlan& plan) {
   privacy::NoisePlan& noise = plan.noise;
-  for (std::size_t b = 0; b < plan.maps.size(); ++b)
-    noise.sensitivity_input.blocks[b].theorem = plan.maps[b].bound().theorem;
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::BlockBound own = plan.maps[b].bound();
+    noise.sensitivity_input.blocks[b].theorem = own.theorem;
+    noise.sensitivity_input.blocks[b].scale = own.scale;
+  }
   noise.sensitivity = privacy::combined_sensitivity(noise.sensitivity_input);
 }
 

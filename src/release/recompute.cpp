@@ -30,7 +30,7 @@ long double plain_multiplier(double epsilon, double delta) {
 
 long double plain_sensitivity(const privacy::SensitivityInput& input) {
   long double norm_squares = 0, distance_squares = 0;
-  for (const features::BlockBound& block : input.blocks) {
+  for (const bounds::BlockBound& block : input.blocks) {
     const long double square = static_cast<long double>(block.norm) * block.norm;
     norm_squares += square;
     distance_squares += (block.nonnegative_kernel ? 2 : 4) * square;

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "artifact_header.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/privacy/site_noise.hpp"
 #include "muffle/release/plan_json.hpp"
+#include "statement_opening.hpp"
 
 namespace muffle::release {
 namespace {
@@ -62,7 +65,23 @@ std::string mechanism(const Artifact& a) {
       "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
       "held "
       "in integers, in lattice units, and its norm is checked in them. ";
-  if (const auto plan = shares(a)) {
+  if (const privacy::Apart* round = privacy::apart(a.aggregation)) {
+    const privacy::SiteNoisePlan plan(a.noise, round->parties);
+    text += fmt::format(
+        "To its integer sums each of the {} sites added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
+        "TOMS "
+        "42(1), 2016), with s in lattice units: {}; and each of the {} key holders, when it opened the "
+        "total, "
+        "round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: {}. Their "
+        "sum "
+        "is, but for a factor on probabilities that differs from 1 by less than 1e-30, post-processing of "
+        "the "
+        "ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem 3), so the tight "
+        "analytic "
+        "bound holds (Balle & Wang, ICML 2018, Theorem 8).",
+        round->sealed, drawn_text(a, plan.shares()), round->parties.holders,
+        drawn_text(a, plan.top_ups(round->sealed)), drawn_text(a, a.noise.parts));
+  } else if (const auto plan = shares(a)) {
     text += fmt::format(
         "To every integer sum each of the {} ranks added its own round(N(0, s^2)), drawn exactly (Karney, "
         "ACM TOMS 42(1), 2016), with s in lattice units: {}. The shares of any {} ranks together have a "
@@ -97,13 +116,15 @@ std::vector<std::string> public_facts(const Artifact& a) {
   std::vector<std::string> facts = {
       "the record's shape, the bounds of its numbers and the number of classes",
       "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
-      "which config made the release, and the number of ranks"};
+      a.round
+          ? "the round's messages but for what masks cover: who was invited, who took part, who opened, when"
+          : "which config made the release, and the number of ranks"};
   if (a.schema.table)
     facts.emplace_back(
         "the schema of the table: its columns' names, types, bounds, bins, categories, roles and rules");
   if (replace_one(a)) {
-    facts.push_back(
-        fmt::format("the number of records ({}) and how many of them each rank holds", a.records));
+    facts.push_back(fmt::format("the number of records ({}) and how many of them each {} holds", a.records,
+                                a.round ? "site" : "rank"));
   }
   return facts;
 }
@@ -111,13 +132,14 @@ std::vector<std::string> public_facts(const Artifact& a) {
 std::vector<std::string> trust_model(const Artifact& a) {
   std::optional<privacy::Guarantee> promised;
   if (a.is_private) promised = {a.noise.epsilon, a.noise.delta, a.noise.noise_multiplier};
-  std::vector<std::string> out{"Each rank sees its own records in the clear."};
+  std::vector<std::string> out{
+      fmt::format("Each {} sees its own records in the clear.", a.round ? "site" : "rank")};
   if (const auto person = a.schema.table ? a.schema.table->person() : std::nullopt)
     out.push_back(fmt::format(
-        "Of each person, whom the column '{}' names, no more records count than one person may own: each "
-        "rank "
+        "Of each person, whom the column '{1}' names, no more records count than one person may own: each "
+        "{0} "
         "sees to it within the files that it reads, so the sums may hold fewer records than there are.",
-        printable(a.schema.table->columns[*person].name)));
+        a.round ? "site" : "rank", printable(a.schema.table->columns[*person].name)));
   out.push_back(
       privacy::is_masked(a.aggregation)
           ? privacy::describe(a.aggregation, promised)
@@ -149,10 +171,32 @@ std::vector<std::string> warnings(const Artifact& a) {
         exact_text(a.noise.epsilon), exact_text(a.noise.epsilon)));
   }
   out.emplace_back(
-      "The promise is for this release alone. Further releases from the same people's data add up: their mu, "
-      "the sensitivity over sigma, combine as the root of the sum of squares.");
-  out.emplace_back(
-      "The settings called public above must not have been chosen by looking at the private data.");
+      "The promise is for this release alone. Further releases from the same people's data weaken it: the "
+      "data set's ledger adds them up.");
+  out.emplace_back("What is called public must not have been chosen by looking at the private data.");
+  return out;
+}
+
+/// Of a release that institutions made together: who, and both sizes of the noise, run by run.
+json round_json(const Artifact& a) {
+  const privacy::Apart& mode = *privacy::apart(a.aggregation);
+  const privacy::RoundParties& p = mode.parties;
+  json out = {{"round", a.round->id},   {"invited", p.sites},
+              {"expected", p.expected}, {"least", p.least},
+              {"sealed", mode.sealed},  {"colluding_sites", p.colluding},
+              {"holders", p.holders},   {"colluding_holders", p.colluding_holders}};
+  for (const RoundRecord::Site& site : a.round->sites) out["sites"].push_back(site.name);
+  for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
+  const privacy::SiteNoisePlan plan(a.noise, p);
+  const std::vector<privacy::NoisePart> top_ups = plan.top_ups(mode.sealed);
+  for (std::size_t i = 0; i < top_ups.size(); ++i) {
+    for (std::size_t r = 0; r < top_ups[i].runs.size(); ++r) {
+      out["shares"].push_back({{"share_sigma_lattice", plan.shares()[i].runs[r].sigma_lattice},
+                               {"top_up_sigma_lattice", top_ups[i].runs[r].sigma_lattice},
+                               {"honest_sigma_lattice", plan.honest_sigma(mode.sealed, i, r)},
+                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, p.holders, i, r)}});
+    }
+  }
   return out;
 }
 
@@ -186,9 +230,11 @@ std::string privacy_statement_json(const Artifact& a) {
     for (const auto& [delta, epsilon] : curve(a))
       at_deltas.push_back({{"delta", delta}, {"epsilon", epsilon}});
   }
-  json aggregation = {{"mode", privacy::name_of(a.aggregation)}, {"ranks", privacy::ranks_of(a.aggregation)}};
+  json aggregation = {{"mode", privacy::name_of(a.aggregation)}};
+  if (!a.round) aggregation["ranks"] = privacy::ranks_of(a.aggregation);
   const std::optional<privacy::SignedSites> sites = privacy::sites_of(a.aggregation);
-  if (privacy::is_masked(a.aggregation)) aggregation["signed_keys"] = sites.has_value();
+  if (privacy::is_masked(a.aggregation)) aggregation["signed_keys"] = sites.has_value() || a.round;
+  if (a.round) aggregation.update(round_json(a));
   if (sites) aggregation["sites"] = sites->count;
   if (const auto plan = shares(a)) {
     aggregation["colluding_ranks"] = plan->colluding;
@@ -235,8 +281,9 @@ std::string privacy_statement_json(const Artifact& a) {
   return statement.dump(2) + "\n";
 }
 
-std::string privacy_statement_text(const Artifact& a) {
-  std::string out = "Privacy statement\n=================\n\n";
+std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState* ledger) {
+  std::string out = "Privacy statement\n=================\n\n" + statement_opening(a, warnings(a), ledger) +
+                    "\nThe formulas\n============\n\n";
   if (a.is_private) {
     out += fmt::format(
         "This release is ({}, {})-differentially private. Unit of privacy: {}. Neighbouring data sets: {} "
@@ -254,10 +301,17 @@ std::string privacy_statement_text(const Artifact& a) {
   }
   out += fmt::format(
       "\nNoise: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
-      "others up.)\n",
+      "others up.) The mu of several releases combine as the root of the sum of their squares.\n",
       rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
       rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
   if (privacy::is_masked(a.aggregation)) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
+  if (a.round) {
+    std::vector<std::string> sites, holders;
+    for (const RoundRecord::Site& site : a.round->sites) sites.push_back(site.name);
+    for (const RoundRecord::Holder& holder : a.round->holders) holders.push_back(holder.name);
+    out += fmt::format("\nRound: {} (\"{}\"). Sites: {}. Key holders: {}.\n", a.round->id,
+                       printable(a.round->title), fmt::join(sites, ", "), fmt::join(holders, ", "));
+  }
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {
     out += fmt::format("\n{}\n", title);
@@ -265,7 +319,6 @@ std::string privacy_statement_text(const Artifact& a) {
   };
   list("Public, and not protected:", public_facts(a));
   list("Who is trusted with what:", trust_model(a));
-  list("Mind:", warnings(a));
   return out;
 }
 

@@ -89,14 +89,15 @@ std::string few_records(const Artifact& a) {
   const std::optional<NoisyTotal> total = noisy_total(a);
   const auto most = static_cast<double>(a.records);
   if (!total || !(total->records + kOf99Percent * total->sigma < kFew * most)) return {};
+  const bool bounded = a.schema.table && a.schema.table->person();
   const auto shown = [](double records) { return fmt::format("{:.0f}", std::max(0.0, records)); };
   return fmt::format(
       "by its noisy totals only {} to {} of the {} records are in this release (99 % interval). The others "
-      "are beyond what a person may own, or did not fit schema and settings: `muffle check` reads the "
-      "records "
-      "and says what does not fit. Only those who may see the records may see what it prints.",
+      "{}did not fit schema and settings: `muffle check` reads the records and says what does not fit. Only "
+      "those who may see the records may see what it prints.",
       shown(total->records - kOf99Percent * total->sigma),
-      shown(total->records + kOf99Percent * total->sigma), a.records);
+      shown(total->records + kOf99Percent * total->sigma), a.records,
+      bounded ? "are beyond what a person may own, or " : "");
 }
 
 std::vector<double> class_share(const Artifact& a) {

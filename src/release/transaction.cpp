@@ -62,14 +62,7 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
 
 ReleaseTransaction::ReleaseTransaction(ReleaseOrder order, const Heartbeat& heartbeat)
     : order_(std::move(order)),
-      ledger_(privacy::Ledger::open(order_.ledger, order_.data_id, order_.budget, order_.lock_deadline,
-                                    heartbeat)) {
-  if (ledger_.created())
-    spdlog::warn(
-        "new ledger created at {}, nothing spent yet: if data set '{}' has a ledger already, stop, and name "
-        "that one (privacy.ledger)",
-        printable(order_.ledger.string()), order_.data_id);
-}
+      document_({order_.ledger, order_.data_id, order_.budget, order_.lock_deadline}, heartbeat) {}
 
 privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, bool secure_noise) const {
   return {order_.file.string(), order_.config_hash, privacy::mu_of(plan),  plan.sensitivity.value,
@@ -79,8 +72,8 @@ privacy::ChargeTerms ReleaseTransaction::terms(const privacy::NoisePlan& plan, b
 bool ReleaseTransaction::settle() {
   require(state_ == State::kOpened, "a release was to be settled twice: this is a bug in muffle.");
   if (!release_is_there(order_.file)) {
-    ledger_.settle({.run = order_.file.string(), .config_hash = order_.config_hash, .unit = {}},
-                   std::nullopt);
+    document_.settle({.run = order_.file.string(), .config_hash = order_.config_hash, .unit = {}},
+                     std::nullopt);
     state_ = State::kSettled;
     return false;
   }
@@ -88,7 +81,8 @@ bool ReleaseTransaction::settle() {
   const Artifact artifact = parse_artifact(bytes, order_.file.string());
   require_ordered(order_, artifact);
   const privacy::ChargeTerms stated = terms(artifact.noise, artifact.is_private);
-  ledger_.settle(stated, privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(PublicBytes(bytes)))});
+  document_.settle(stated,
+                   privacy::FoundArtifact{artifact.ledger_charge, to_hex(sha256(PublicBytes(bytes)))});
   sign(bytes);
   // A job that was killed right after its COMMIT has none yet; and what is there may be another's.
   write_statements(artifact);
@@ -122,7 +116,7 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
         "come together), which charge {} has paid for. Go on with the settings that it began with. To begin "
         "anew, for a new charge, move that file away. Nothing was charged or drawn.",
         file.string(), kept.rounds(), kept.charge));
-  const privacy::ChargeRecord* const charge = ledger_.state().find_charge(kept.charge);
+  const privacy::ChargeRecord* const charge = document_.state().find_charge(kept.charge);
   if (charge == nullptr || charge->terms.run != order_.file.string() ||
       charge->terms.config_hash != order_.config_hash || charge->terms.secure_noise != order_.secure_noise)
     return useless("the ledger has no such charge for this release");
@@ -132,8 +126,7 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
         fmt::format("a job was cut off in a round of charge {}, or the file is not the one that it kept; "
                     "no noise is drawn twice for one charge",
                     charge->id));
-  charge_ = charge->id;
-  charge_terms_ = charge->terms;
+  document_.resume(*charge);
   state_ = State::kResumed;
   return kept;
 }
@@ -142,19 +135,18 @@ void ReleaseTransaction::begin_round(std::size_t round, const std::string& summe
                                      const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kResumed,
           "a later round was to be drawn without those before it: this is a bug in muffle.");
-  ledger_.begin_round(charge_, round, summed);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
-  draw(Charge());
+  document_.begin_round(round, summed, draw);
 }
 
 void ReleaseTransaction::keep(KeptRounds rounds) {
   require(state_ == State::kDrawn, "rounds were to be kept without a charge: this is a bug in muffle.");
-  require(rounds.config_hash == order_.config_hash && rounds.is_private == charge_terms_.secure_noise,
+  require(rounds.config_hash == order_.config_hash && rounds.is_private == document_.terms().secure_noise,
           "the rounds are not those that were charged: this is a bug in muffle.");
   state_ = State::kKept;
-  rounds.charge = charge_;
+  rounds.charge = charge();
   const std::string bytes = rounds_bytes(rounds);
-  ledger_.keep_round(charge_, rounds.rounds(), to_hex(sha256(PublicBytes(bytes))), rounds.summed);
+  document_.keep_round(rounds.rounds(), to_hex(sha256(PublicBytes(bytes))), rounds.summed);
   const std::filesystem::path file = rounds_file(order_.file);
   write_file_atomically(file, bytes);
   round_times(file);  // when it was written would tell how long a round took
@@ -164,26 +156,23 @@ void ReleaseTransaction::begin(const privacy::NoisePlan& plan, bool secure_noise
                                const std::function<void(const Charge&)>& draw) {
   require(state_ == State::kSettled,
           "noise was to be drawn for a release that was not settled, or twice: this is a bug in muffle.");
-  charge_terms_ = terms(plan, secure_noise);
-  charge_ = ledger_.begin(charge_terms_);
-  state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
-  draw(Charge());
+  document_.begin(terms(plan, secure_noise), [&](const Charge& charge) {
+    state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
+    draw(charge);
+  });
 }
 
 std::string ReleaseTransaction::finish(Artifact artifact) {
   require(state_ == State::kDrawn, "a release was to be written without a charge: this is a bug in muffle.");
   require(artifact.config_hash == order_.config_hash && artifact.data_id == order_.data_id &&
-              artifact.is_private == charge_terms_.secure_noise &&
-              privacy::mu_of(artifact.noise) <= charge_terms_.mu,
+              artifact.is_private == document_.terms().secure_noise &&
+              privacy::mu_of(artifact.noise) <= document_.terms().mu,
           "the release is not the one that was charged: this is a bug in muffle.");
   state_ = State::kFinished;
-  artifact.ledger_charge = charge_;
-  const std::string bytes = artifact_bytes(artifact), hash = to_hex(sha256(PublicBytes(bytes)));
-  // Before the file has its name: a file that is found there later is adopted by this hash alone.
-  ledger_.bind(charge_, hash);
-  write_file_atomically(order_.file, bytes);
+  artifact.ledger_charge = charge();
+  const std::string bytes = artifact_bytes(artifact), hash = document_.write(order_.file, bytes);
   sign(bytes);
-  ledger_.commit(charge_, hash);
+  document_.commit();
   write_statements(artifact);
   remove_rounds(order_.file);
   return hash;
@@ -201,7 +190,7 @@ void ReleaseTransaction::sign(std::string_view release) const {
 void ReleaseTransaction::write_statements(const Artifact& artifact) const {
   if (const std::string few = few_records(artifact); !few.empty()) spdlog::warn("release: {}", few);
   keep_file(order_.statement_json, privacy_statement_json(artifact));
-  keep_file(order_.statement_text, privacy_statement_text(artifact));
+  keep_file(order_.statement_text, privacy_statement_text(artifact, &document_.state()));
 }
 
 }  // namespace muffle::release

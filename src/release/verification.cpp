@@ -16,7 +16,13 @@ namespace muffle::release {
 namespace {
 
 constexpr long double kTolerance = 1e-9L;  // the accountant's promise
-constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget", kLedger[] = "ledger";
+constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget", kLedger[] = "ledger",
+               kRound[] = "round";
+
+/// Whether the holder of the demanded key has a signed message in the release.
+bool took_part(const Verification& v) {
+  return v.trusted && std::ranges::find(v.parties, to_hex(v.trusted->key)) != v.parties.end();
+}
 
 bool near(long double a, long double b) { return std::fabs(a / b - 1) <= kTolerance; }
 
@@ -43,6 +49,7 @@ class Verifier {
     }
     if (out_.artifact) check_guarantee(*out_.artifact);
     if (out_.artifact) check_rest();
+    check_round();
     check_ledger();
     if (out_.artifact) make_printable(*out_.artifact);
     return std::move(out_);
@@ -69,6 +76,8 @@ class Verifier {
   void check_signature_file() {
     constexpr char kName[] = "signature";
     const std::string file = crypto::signature_file(evidence_.name).string();
+    if (!evidence_.signature && evidence_.messages)
+      return add(kName, Check::Outcome::kSkipped, "none of its own: the messages of its round are signed");
     if (!evidence_.signature && !evidence_.trusted) return add(kName, Check::Outcome::kSkipped, "not signed");
     if (!evidence_.signature)
       return judge(
@@ -208,7 +217,27 @@ class Verifier {
     if (check) add(check->name, check->outcome, check->detail);
   }
 
+  /// Of a release that institutions made together.
+  void check_round() {
+    if (!out_.artifact || !out_.artifact->round) {
+      if (evidence_.messages)
+        judge(kRound, false, "messages of a round were given, and the release is of none");
+      return;
+    }
+    if (!evidence_.messages)
+      return add(kRound, Check::Outcome::kSkipped,
+                 "not added up again: --evidence names the folder with the messages of its round");
+    std::vector<Check> found =
+        check_evidence(*out_.artifact, evidence_.release, evidence_.messages, out_.parties);
+    for (Check& check : found) add(std::move(check.name), check.outcome, check.detail);
+    if (!evidence_.trusted || out_.parties.empty()) return;
+    judge("round: party", took_part(out_),
+          fmt::format("'{}', public key {}, {} in the round", evidence_.trusted->name,
+                      to_hex(evidence_.trusted->key), took_part(out_) ? "took part" : "had no part"));
+  }
+
   void check_ledger() {
+    if (out_.artifact && out_.artifact->round && evidence_.ledger) return check_site_ledger();
     if (!evidence_.ledger) {
       add(kLedger, Check::Outcome::kSkipped, "no ledger was given, and none lies beside the release");
       return;
@@ -263,6 +292,31 @@ class Verifier {
     }
   }
 
+  /// A site's own ledger: that it was charged for its contribution to this round.
+  void check_site_ledger() {
+    const std::string& file = evidence_.ledger->name;
+    attempt(kLedger, [&] {
+      out_.ledger = privacy::parse_ledger(evidence_.ledger->text, file);
+      const Artifact& a = *out_.artifact;
+      const privacy::ChargeRecord* charge = nullptr;
+      const RoundRecord::Site* whose = nullptr;
+      for (const RoundRecord::Site& site : a.round->sites) {
+        if (const privacy::ChargeRecord* found = out_.ledger->find_charge(site.charge))
+          charge = found, whose = &site;
+      }
+      if (charge == nullptr || charge->terms.run != "round " + a.round->id || !charge->artifact)
+        throw ProtocolError(
+            fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
+      if (charge->terms.mu != privacy::mu_of(a.noise) ||
+          charge->terms.unit != privacy::PrivacyUnit{a.adjacency, a.max_records_per_person})
+        throw ProtocolError(
+            fmt::format("the ledger '{}' charged another mu, or for other people, than the "
+                        "release states",
+                        file));
+      return fmt::format("'{}' has the charge of '{}' for its contribution", file, whose->name);
+    });
+  }
+
   /// What the release states of its sums is so of every round.
   template <class Demand>
   static void require_one_way(const privacy::ChargeRecord& charge, const Artifact& a, const Demand& demand) {
@@ -299,7 +353,7 @@ class Verifier {
 }  // namespace
 
 bool Verification::vouched() const {
-  return (trusted && signature) ||
+  return (trusted && signature) || took_part(*this) ||
          (ledger_named && std::any_of(checks.begin(), checks.end(), [](const Check& check) {
             return check.name == kLedger && check.outcome == Check::Outcome::kPass;
           }));

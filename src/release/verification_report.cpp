@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include "artifact_header.hpp"
+#include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/membership.hpp"
 #include "muffle/release/plan_json.hpp"
 #include "muffle/release/verification.hpp"
 
@@ -58,8 +60,10 @@ std::string ledger_line(const Verification& v) {
   if (!v.ledger) return "not looked at";
   const double mu = v.ledger->spent_mu(), delta = v.artifact->noise.delta;
   const auto epsilon = privacy::epsilon_to_tell(mu, delta);
-  return fmt::format("all {} releases of data set '{}' together: mu {}, epsilon {} at delta {}{}",
-                     v.ledger->charges.size(), v.ledger->data_id, rounded_up_text(mu, 6),
+  const std::size_t releases = v.ledger->charges.size();
+  return fmt::format("{} of data set '{}'{}: mu {}, epsilon {} at delta {}{}",
+                     releases == 1 ? "the one release" : fmt::format("all {} releases", releases),
+                     v.ledger->data_id, releases == 1 ? "" : " together", rounded_up_text(mu, 6),
                      epsilon ? rounded_up_text(*epsilon, 6) : "above 100", delta,
                      v.ledger->insecure > 0 ? "; BUT SOME HAD SEEDED NOISE: NO GUARANTEE IS LEFT" : "");
 }
@@ -79,6 +83,14 @@ std::optional<Evidence::LedgerText> ledger_beside(const fs::path& release, const
     if (watched::exists(file)) return Evidence::LedgerText{file.string(), read_file(file, kMaxLedger), false};
   }
   return std::nullopt;
+}
+
+/// Of a .pub file, or of the card of a party that makes releases with others.
+crypto::SignerKey trusted_signer(const std::string& file) {
+  const std::string bytes = read_file(file, kMaxSmallFile);
+  if (container_format(bytes).empty()) return crypto::parse_signer_key(bytes, file);
+  const SignedHeader header = parse_message(bytes, file).header;
+  return {read_card(header, file).name, header.sender};
 }
 
 std::string failures(const Verification& verification) {
@@ -106,8 +118,8 @@ Verification verify_file(const ReleaseFiles& files) {
   evidence.may_be_unsigned = files.may_be_unsigned;
   evidence.repeat_choices = files.repeat_choices;
   evidence.release = bytes;
-  if (!files.key.empty())
-    evidence.trusted = crypto::parse_signer_key(read_file(files.key, kMaxSmallFile), files.key);
+  if (!files.evidence.empty()) evidence.messages = evidence_in(files.evidence);
+  if (!files.key.empty()) evidence.trusted = trusted_signer(files.key);
   if (const fs::path file = crypto::signature_file(files.release); watched::exists(file))
     evidence.signature = read_file(file, kMaxSmallFile);
   if (!files.ledger.empty()) {

@@ -19,22 +19,13 @@ std::span<const ExchangeKind> exchange_kinds() {
   return table;
 }
 
-std::unique_ptr<Exchange> make_exchange(const std::string& address) {
+std::unique_ptr<Exchange> make_exchange(const std::string& address, const http::ClientSettings& network) {
   const auto kinds = exchange_kinds();
   const auto found =
       std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.serves(address); });
   if (found == kinds.end())
     throw ConfigError("'" + printable(address) + "' is no place where this muffle can leave messages.");
-  return found->make(address);
-}
-
-bool is_message_name(std::string_view name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  return !name.empty() && name.size() <= 128 && plain(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; });
+  return found->make(address, network);
 }
 
 }  // namespace muffle::round

@@ -95,7 +95,7 @@ class FolderExchange final : public Exchange {
 const ExchangeKind& folder_exchange_kind() {
   static const ExchangeKind kind{
       "folder", [](std::string_view address) { return address.find("://") == std::string_view::npos; },
-      [](const std::string& address) -> std::unique_ptr<Exchange> {
+      [](const std::string& address, const http::ClientSettings&) -> std::unique_ptr<Exchange> {
         return std::make_unique<FolderExchange>(address);
       }};
   return kind;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 
@@ -46,18 +47,39 @@ Op mirrored(Op op) {
   return Op::kEqual;
 }
 
-/// The value of a grid that compares so to `bound`, and is nearest to it.
-std::optional<std::uint64_t> nearest_index(const Grid& grid, Op op, double bound) {
-  const std::uint64_t guess = grid.index(bound);
-  std::vector<std::uint64_t> near;
-  if (guess > 0) near.push_back(guess - 1);
-  near.push_back(guess);
-  if (guess + 1 < grid.count()) near.push_back(guess + 1);
-  if (op == Op::kLess || op == Op::kAtMost) std::reverse(near.begin(), near.end());
-  for (const std::uint64_t i : near) {
-    if (compares(grid.value(i), op, bound)) return i;
+constexpr double kSecondsADay = 86400.0;
+
+/// Which indices of a grid have values that compare so to `bound`: the first and the one behind the last.
+/// @param unit  the values count as whole multiples of it; 0: as they are
+std::pair<std::uint64_t, std::uint64_t> indices(const Grid& grid, Op op, double bound, double unit) {
+  const auto first_where = [&](const auto& holds) {
+    std::uint64_t low = 0, high = grid.count();
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      const double value = grid.value(middle);
+      if (holds(unit > 0 ? std::floor(value / unit) : value)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  };
+  const std::uint64_t at_least = first_where([&](double v) { return v >= bound; });
+  const std::uint64_t above = first_where([&](double v) { return v > bound; });
+  switch (op) {
+    case Op::kLess:
+      return {0, at_least};
+    case Op::kAtMost:
+      return {0, above};
+    case Op::kAtLeast:
+      return {at_least, grid.count()};
+    case Op::kGreater:
+      return {above, grid.count()};
+    case Op::kEqual:
+      break;
   }
-  return std::nullopt;
+  return {at_least, above};
 }
 
 bool among(const std::vector<std::uint32_t>& codes, std::uint32_t code) {
@@ -81,8 +103,10 @@ RowRules::RowRules(const Table& table)
       Row row(table_.columns.size());
       for (const std::size_t j : features_) {
         const std::size_t bins = table_.columns[j].bins();
-        row[j].code = static_cast<std::uint32_t>(
+        const auto code = static_cast<std::uint32_t>(
             std::min(static_cast<double>(bins - 1), std::floor(at * static_cast<double>(bins))));
+        const std::size_t codes = table_.columns[j].codes();
+        row[j] = cell_at(position({code, 0.5f}, codes), codes);  // as it will be written
       }
       if (label_) row[*label_].code = static_cast<std::uint32_t>(c);
       if (!repair_all(row)) continue;
@@ -117,8 +141,8 @@ bool RowRules::keeps(const Constraint& rule, std::span<const Cell> row) const {
     if (missing(j, row)) return true;
   }
   if (rule.kind == Kind::kCompare)
-    return compares(value(rule.columns[0], row), rule.op,
-                    rule.value ? *rule.value : value(rule.columns[1], row));
+    return compares(compared(rule, rule.columns[0], row), rule.op,
+                    rule.value ? *rule.value : compared(rule, rule.columns[1], row));
   double parts = 0.0;
   for (std::size_t k = 1; k < rule.columns.size(); ++k) parts += value(rule.columns[k], row);
   return std::abs(parts - value(rule.columns[0], row)) < table_.columns[rule.columns[0]].step / 2;
@@ -131,23 +155,59 @@ std::optional<std::size_t> RowRules::broken(std::span<const Cell> row) const {
   return std::nullopt;
 }
 
+/// Days, of a datetime that is compared with a date.
+double RowRules::unit(const Constraint& rule, std::size_t column) const {
+  const auto is = [&](std::size_t j, ColumnType type) { return table_.columns[j].type == type; };
+  if (rule.columns.size() < 2 || !is(column, ColumnType::kDatetime)) return 0.0;
+  return is(rule.columns[0], ColumnType::kDate) || is(rule.columns[1], ColumnType::kDate) ? kSecondsADay
+                                                                                          : 0.0;
+}
+
+double RowRules::compared(const Constraint& rule, std::size_t column, std::span<const Cell> row) const {
+  const double days = unit(rule, column), v = value(column, row);
+  return days > 0 ? std::floor(v / days) : v;
+}
+
+/// Takes the column to the nearest value that compares so to the bound, of those that a position can tell
+/// from others: float32 has not as many as a year has seconds. @returns whether there is one.
+bool RowRules::move(const Constraint& rule, std::size_t column, Op op, double bound, Row& row) const {
+  constexpr int kMostSteps = 26;
+  const Grid& g = grid(column);
+  const auto [first, end] = indices(g, op, bound, unit(rule, column));
+  if (first >= end) return false;
+  const std::size_t codes = table_.columns[column].codes();
+  const std::uint64_t now = g.index_of(row[column]), start = std::clamp(now, first, end - 1);
+  const auto settled = [&](Cell cell) { return cell_at(position(cell, codes), codes); };
+  // From the edge inwards, by ever larger steps.
+  std::uint64_t distance = 0;
+  for (int step = 0; step < kMostSteps && distance < end - first; ++step, distance = 2 * distance + 1) {
+    const std::uint64_t index = now >= end ? end - 1 - distance : start + std::min(distance, end - 1 - start);
+    const Cell cell = settled(g.cell(index));
+    const auto inside = [&g, from = first, to = end](Cell c) {
+      return g.index_of(c) >= from && g.index_of(c) < to;
+    };
+    if (!inside(cell) || !inside(settled(cell))) continue;
+    row[column] = cell;
+    return true;
+  }
+  return false;
+}
+
 void RowRules::repair_comparison(const Constraint& rule, Row& row) const {
   const std::size_t a = rule.columns[0];
-  const auto move = [&](std::size_t column, Op op, double bound) {
-    const auto index = nearest_index(grid(column), op, bound);
-    if (index) row[column] = grid(column).cell(*index);
-    return index.has_value();
-  };
   if (rule.value) {
-    move(a, rule.op, *rule.value);
+    move(rule, a, rule.op, *rule.value, row);
     return;
   }
   const std::size_t b = rule.columns[1];
-  if (move(b, mirrored(rule.op), value(a, row)) || move(a, rule.op, value(b, row))) return;
+  if (move(rule, b, mirrored(rule.op), compared(rule, a, row), row) ||
+      move(rule, a, rule.op, compared(rule, b, row), row))
+    return;
   // Both have to move: the right one as far as it can.
   const bool up = rule.op == Op::kLess || rule.op == Op::kAtMost;
-  row[b] = grid(b).cell(up ? grid(b).count() - 1 : 0);
-  move(a, rule.op, value(b, row));
+  const std::size_t codes = table_.columns[b].codes();
+  row[b] = cell_at(position(grid(b).cell(up ? grid(b).count() - 1 : 0), codes), codes);
+  move(rule, a, rule.op, compared(rule, b, row), row);
 }
 
 void RowRules::repair_sum(const Constraint& rule, Row& row) const {

@@ -17,8 +17,8 @@ std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnR
 }  // namespace
 
 std::string_view type_name(ColumnType type) {
-  static constexpr std::array<std::string_view, 8> kNames{"integer", "decimal", "category", "ordinal",
-                                                          "boolean", "date",    "datetime", "ignore"};
+  static constexpr std::array<std::string_view, 9> kNames{
+      "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

@@ -18,6 +18,9 @@ constexpr double kMostValues = 0x1p52;
 /// A position (float32) tells so many values apart, with room for its rounding and its margins: the widest
 /// bin's times the codes.
 constexpr std::uint64_t kMostTold = 6'000'000;
+/// Cell::fraction tells so many values of a bin apart. A comparison needs no more: RowRules finds values that
+/// keep it.
+constexpr std::uint64_t kMostInABin = std::uint64_t{1} << 22;
 
 class Checks {
  public:
@@ -48,6 +51,8 @@ class Checks {
   void column(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
     if (c.role == ColumnRole::kPerson) return;  // any text
+    if (!c.is_number() && c.notation != Notation())
+      say("categories have no notation: their texts are their values");
     if (c.is_number()) {
       number(c, say);
     } else {
@@ -72,6 +77,10 @@ class Checks {
     if (!(c.step > 0) || !std::isfinite(c.step) || (c.hi - c.lo) / c.step > kMostValues)
       return say("step must be positive, and not too small for its bounds");
     if (c.decimals < 0 || c.decimals > 15) return say("decimals must be 0 to 15");
+    if (c.type == ColumnType::kTime && !(c.lo >= 0 && c.hi < 86400))
+      return say("a time of day lies between 00:00:00 and 23:59:59");
+    if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
+      return say(problem);
     const double units = std::pow(10.0, c.decimals);
     const auto written = [&](double v) { return std::abs(v * units - std::round(v * units)) <= 1e-6; };
     if (std::abs(c.lo) > kMostValues / units || std::abs(c.hi) > kMostValues / units)
@@ -86,12 +95,58 @@ class Checks {
         return say("edges must be finite and ascend");
     }
     if (c.edges.front() > c.lo || c.edges.back() < c.hi) return say("edges must span lo to hi");
+    if (c.notation != Notation() && !notation(c, say)) return;
     const Grid grid(c);
     for (std::uint32_t b = 0; b < c.bins(); ++b) {
       if (grid.first(b) == grid.first(b + 1))
         return say(fmt::format("bin {} (from {} to {}) holds no value of it: leave out an edge", b + 1,
                                exact_text(c.edges[b]), exact_text(c.edges[b + 1])));
     }
+  }
+
+  /// A notation must tell all values of the column apart: what is written is what is read.
+  template <class Say>
+  bool notation(const Column& c, const Say& say) {
+    const auto wrong = [&](const std::string& what) { return say(what), false; };
+    if (!c.notation.format.empty()) {
+      const TimeFormat format(c.type, c.notation.format);
+      const double unit = c.type == ColumnType::kDate ? 1.0 : format.resolution(), units = c.step / unit;
+      constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0, kSecondsADay = 86400.0;  // in days
+      const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
+      if (std::abs(units - std::round(units)) > 1e-6 || units < 0.5)
+        return wrong(fmt::format("its format cannot write a step of {}: step must be a multiple of {}",
+                                 exact_text(c.step), exact_text(unit)));
+      if (c.type == ColumnType::kTime ? c.lo < 0 || c.hi >= kSecondsADay
+                                      : c.lo < kYearOne * a_day || c.hi >= kYearTenThousand * a_day)
+        return wrong("its bounds are no dates or times that a format can write");
+      if (format.has_short_year() && c.hi - c.lo >= 36524 * a_day)
+        return wrong(
+            "years of two digits need bounds that are less than 100 years apart: a year is the one within "
+            "them");
+    }
+    for (const std::string* code : {&c.notation.top_code, &c.notation.bottom_code}) {
+      if (code->empty()) continue;
+      if (*code != plain_text(*code))
+        return wrong(fmt::format("\"{}\" has blanks around it, or is not in NFC", *code));
+      if (NumberText(c.type, c.notation, c.decimals, c.lo).parse(*code))
+        return wrong(fmt::format("\"{}\" is a number, and no code of a bound", *code));
+      if (c.notation.top_code == c.notation.bottom_code ||
+          std::find(c.spellings.begin(), c.spellings.end(), *code) != c.spellings.end())
+        return wrong(fmt::format("\"{}\" stands for two of its values", *code));
+    }
+    if (!c.notation.top_code.empty() && !c.notation.bottom_code.empty() && c.lo == c.hi)
+      return wrong("one value has two codes");
+    const ColumnText text(c);
+    for (const double value : {c.lo, c.hi, c.lo + std::floor((c.hi - c.lo) / c.step / 2) * c.step}) {
+      std::string written;
+      text.write_number(value, written);
+      const auto read = text.number(plain_text(written));
+      if (!read || std::abs(*read - value) > c.step / 4)
+        return wrong(fmt::format(
+            "its notation contradicts itself: {} would be written \"{}\", which is not that number",
+            exact_text(value), written));
+    }
+    return true;
   }
 
   template <class Say>
@@ -147,19 +202,32 @@ class Checks {
     using Kind = Constraint::Kind;
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };
     for (std::size_t k = 0; c.kind != Kind::kImplies && k < c.columns.size(); ++k) {
-      if (at(k).is_number() && !told_apart(at(k)))
+      if (!at(k).is_number()) continue;
+      // A date and a datetime are compared by the day.
+      const bool by_day = c.kind == Kind::kCompare && c.columns.size() == 2 && at(0).type != at(1).type;
+      const bool exact = c.kind == Kind::kSum || (c.op == Constraint::Op::kEqual && !by_day);
+      if (!exact && widest_bin(at(k)) > kMostInABin)
         return say(fmt::format(
-            "column '{}' has too many values for a rule to hold to the last digit, about {} at most: "
-            "give it a larger step (of times, 60 or more seconds)",
-            at(k).name, kMostTold));
+            "column '{}' has more than {} values in a bin, too many for a rule: write more bins, or "
+            "a larger step",
+            at(k).name, kMostInABin));
+      if (exact && widest_bin(at(k)) > kMostTold / (at(k).codes() + 2))
+        return say(
+            fmt::format("column '{}' has too many values for a sum or an equality to hold to the last digit, "
+                        "about {} at most: "
+                        "give it a larger step (of times, 60 or more seconds)",
+                        at(k).name, kMostTold));
     }
     if (c.kind == Kind::kCompare) {
       if (c.columns.size() != (c.value ? 1U : 2U)) return say("compares two columns, or one and a value");
       for (std::size_t k = 0; k < c.columns.size(); ++k) {
         if (!at(k).is_number()) return say(fmt::format("column '{}' is no number", at(k).name));
       }
-      const auto temporal = [](ColumnType t) { return t == ColumnType::kDate || t == ColumnType::kDatetime; };
-      if (!c.value && at(0).type != at(1).type && (temporal(at(0).type) || temporal(at(1).type)))
+      const auto days = [&](std::size_t k) {
+        return at(k).type == ColumnType::kDate || at(k).type == ColumnType::kDatetime;
+      };
+      if (!c.value && at(0).type != at(1).type && (at(0).is_temporal() || at(1).is_temporal()) &&
+          !(days(0) && days(1)))
         return say(fmt::format("columns '{}' and '{}' are of different types", at(0).name, at(1).name));
     } else if (c.kind == Kind::kSum) {
       if (c.columns.size() < 3) return say("a sum needs a total and at least two parts");
@@ -183,12 +251,11 @@ class Checks {
     }
   }
 
-  static bool told_apart(const Column& c) {
+  static std::uint64_t widest_bin(const Column& c) {
     const Grid grid(c);
-    for (std::uint32_t b = 0; b < c.bins(); ++b) {
-      if (grid.first(b + 1) - grid.first(b) > kMostTold / (c.codes() + 2)) return false;
-    }
-    return true;
+    std::uint64_t widest = 0;
+    for (std::uint32_t b = 0; b < c.bins(); ++b) widest = std::max(widest, grid.first(b + 1) - grid.first(b));
+    return widest;
   }
 
   const Table& table_;

@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
-const std::initializer_list<std::string_view> kTypeNames = {"integer", "decimal", "category", "ordinal",
-                                                            "boolean", "date",    "datetime", "ignore"};
+const std::initializer_list<std::string_view> kTypeNames = {
+    "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
 const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
@@ -28,6 +28,26 @@ std::string_view name_of(std::initializer_list<std::string_view> names, Enum val
 }
 
 json category_json(const Category& c) { return {{"name", c.name}, {"aliases", c.aliases}}; }
+
+/// Only what is not muffle's own way: schemas without a notation have the hashes that they always had.
+json notation_json(const Notation& n) {
+  const Notation own;
+  json out = json::object();
+  for (const auto& [key, field] : kNotationFields) {
+    if (n.*field != own.*field) out[std::string(key)] = n.*field;
+  }
+  return out;
+}
+
+Notation read_notation(const JsonFields& f) {
+  Notation n;
+  f.only({"format", "decimal_mark", "thousands_mark", "prefix", "suffix", "negative", "top_code",
+          "bottom_code"});
+  for (const auto& [key, field] : kNotationFields) {
+    if (f.has(key)) n.*field = f.text(key, kLongestText);
+  }
+  return n;
+}
 
 json column_json(const Column& c) {
   json out{{"name", c.name},
@@ -44,9 +64,11 @@ json column_json(const Column& c) {
                 {"decimals", static_cast<unsigned>(c.decimals)},
                 {"edges", c.edges}});
     if (c.learned) out["learned"] = true;
+    if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
+    if (c.numeric) out["numeric"] = true;  // of a person alone
   }
   return out;
 }
@@ -91,7 +113,8 @@ Column read_column(const JsonFields& f) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "learned"});
+            "learned", "notation"});
+    if (f.has("notation")) c.notation = read_notation(f.object("notation"));
     c.lo = f.number("lo");
     c.hi = f.number("hi");
     c.step = f.number("step");
@@ -99,7 +122,9 @@ Column read_column(const JsonFields& f) {
     c.edges = reals(f, "edges", kMostCodes);
     c.learned = f.has("learned") && f.flag("learned");
   } else {
-    f.only({"name", "type", "role", "unit", "missing", "spellings", "values"});
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
+            c.role == ColumnRole::kPerson ? "numeric" : "values"});
+    if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
     // A person's column lists nobody.
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
@@ -194,11 +219,12 @@ std::string differences(const Table& one, const Table& other) {
     const auto say = [&](bool same, const char* text) {
       if (!same) what += (what.empty() ? "" : ", ") + std::string(text);
     };
-    say(a.type == b.type, "type");
+    say(a.type == b.type && a.numeric == b.numeric, "type");
     say(a.role == b.role, "role");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");
+    say(a.notation == b.notation, "notation");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

@@ -45,14 +45,21 @@ std::optional<double> days(std::string_view text) {
   return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
 }
 
+/// Seconds since midnight of hh:mm:ss.
+std::optional<double> time_of_day(std::string_view text) {
+  if (text.size() != 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
+  const auto h = digits(text.substr(0, 2)), m = digits(text.substr(3, 2)), s = digits(text.substr(6, 2));
+  if (!h || !m || !s || *h > 23 || *m > 59 || *s > 59) return std::nullopt;
+  return *h * 3600.0 + *m * 60.0 + *s;
+}
+
 /// Seconds since 1970-01-01 of YYYY-MM-DDThh:mm:ss.
 std::optional<double> seconds(std::string_view text) {
   if (text.size() != 19 || (text[10] != 'T' && text[10] != ' ') || text[13] != ':' || text[16] != ':')
     return std::nullopt;
-  const auto date = days(text.substr(0, 10));
-  const auto h = digits(text.substr(11, 2)), m = digits(text.substr(14, 2)), s = digits(text.substr(17, 2));
-  if (!date || !h || !m || !s || *h > 23 || *m > 59 || *s > 59) return std::nullopt;
-  return *date * kSecondsADay + *h * 3600.0 + *m * 60.0 + *s;
+  const auto date = days(text.substr(0, 10)), time = time_of_day(text.substr(11));
+  if (!date || !time) return std::nullopt;
+  return *date * kSecondsADay + *time;
 }
 
 void write_days(double value, std::string& out) {
@@ -60,6 +67,13 @@ void write_days(double value, std::string& out) {
       std::chrono::sys_days(std::chrono::days(static_cast<std::int64_t>(value)))};
   fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}", static_cast<int>(date.year()),
                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+void write_time(double seconds, int decimals, std::string& out) {
+  const auto whole = static_cast<int>(seconds);
+  fmt::format_to(std::back_inserter(out), "{:02}:{:02}:", whole / 3600, whole / 60 % 60);
+  fmt::format_to(std::back_inserter(out), "{:0{}.{}f}", whole % 60 + (seconds - whole),
+                 decimals > 0 ? decimals + 3 : 2, decimals);
 }
 
 }  // namespace
@@ -71,6 +85,8 @@ std::optional<double> parse_number(ColumnType type, std::string_view text) {
       return days(text);
     case ColumnType::kDatetime:
       return seconds(text);
+    case ColumnType::kTime:
+      return time_of_day(text);
     case ColumnType::kInteger: {
       const auto value = decimal(text);
       return value && *value == std::floor(*value) ? value : std::nullopt;
@@ -85,12 +101,17 @@ void write_number(const Column& column, double value, std::string& out) {
     case ColumnType::kDate:
       return write_days(value, out);
     case ColumnType::kDatetime: {
-      const double day = std::floor(value / kSecondsADay);
+      // Of the time alone, as a double has no more digits to spare.
+      const double scale = std::pow(10.0, column.decimals);
+      double day = std::floor(value / kSecondsADay);
+      double ticks = std::round((value - day * kSecondsADay) * scale);
+      if (ticks >= kSecondsADay * scale) day += 1, ticks = 0;
       write_days(day, out);
-      const auto rest = static_cast<int>(value - day * kSecondsADay);
-      fmt::format_to(std::back_inserter(out), "T{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
-      return;
+      out += 'T';
+      return write_time(ticks / scale, column.decimals, out);
     }
+    case ColumnType::kTime:
+      return write_time(value, column.decimals, out);
     default:
       fmt::format_to(std::back_inserter(out), "{:.{}f}", value == 0 ? 0.0 : value, column.decimals);
   }
@@ -101,6 +122,10 @@ std::string_view misfit_text(Misfit misfit, const Column& column) {
     case Misfit::kNone:
       return "is one that fits";
     case Misfit::kNotANumber:
+      if (!column.notation.is_plain())
+        return column.is_temporal() ? "is not written as the column's format says"
+                                    : "is not a number in the column's notation";
+      if (column.type == ColumnType::kTime) return "is not a time of day, hh:mm:ss";
       if (column.type == ColumnType::kDate) return "is not a date, YYYY-MM-DD";
       if (column.type == ColumnType::kDatetime) return "is not a date and time, YYYY-MM-DDThh:mm:ss";
       return column.type == ColumnType::kInteger ? "is not a whole number" : "is not a number";
@@ -176,7 +201,9 @@ std::uint64_t Grid::index_of(Cell cell) const {
   return first_[b] + std::min(within, width - 1);
 }
 
-ColumnText::ColumnText(Column column) : column_(std::move(column)) {
+ColumnText::ColumnText(Column column)
+    : column_(std::move(column)),
+      numbers_text_(column_.type, column_.notation, column_.decimals, column_.lo) {
   if (column_.is_number()) grid_.emplace(column_);
   const std::size_t categories = column_.is_number() ? 0 : column_.values.size();
   for (std::uint32_t i = 0; i < categories; ++i) {
@@ -211,7 +238,8 @@ FieldReading ColumnText::misfit(Misfit which) const {
 
 FieldReading ColumnText::of_number(double value) const {
   // Half a step: what rounds to the bound is the bound.
-  const double half = column_.type == ColumnType::kDecimal ? column_.step / 2 : 0.0;
+  const bool whole = column_.type != ColumnType::kDecimal && column_.decimals == 0;
+  const double half = whole ? 0.0 : column_.step / 2;
   if (value < column_.lo - half) return misfit(Misfit::kBelow);
   if (value > column_.hi + half) return misfit(Misfit::kAbove);
   return {Misfit::kNone, grid_->cell(grid_->index(value))};
@@ -227,8 +255,27 @@ FieldReading ColumnText::read(std::string_view field) const {
   }
   if (field.empty()) return misfit(Misfit::kAbsent);
   if (!column_.is_number()) return misfit(Misfit::kUnknown);
-  const std::optional<double> value = parse_number(column_.type, field);
+  const std::optional<double> value = number(field);
   return value ? of_number(*value) : misfit(Misfit::kNotANumber);
+}
+
+std::optional<double> ColumnText::number(std::string_view field) const {
+  const Notation& n = column_.notation;
+  if (!n.top_code.empty() && field == n.top_code) return column_.hi;
+  if (!n.bottom_code.empty() && field == n.bottom_code) return column_.lo;
+  return numbers_text_.parse(field);
+}
+
+void ColumnText::write_number(double value, std::string& out) const {
+  const Notation& n = column_.notation;
+  // Half a step: values of a grid are rounded.
+  if (!n.top_code.empty() && value > column_.hi - column_.step / 2) {
+    out += n.top_code;
+  } else if (!n.bottom_code.empty() && value < column_.lo + column_.step / 2) {
+    out += n.bottom_code;
+  } else {
+    numbers_text_.write(value, out);
+  }
 }
 
 FieldReading ColumnText::read(double number) const {
@@ -245,7 +292,7 @@ FieldReading ColumnText::read(double number) const {
       return misfit(Misfit::kUnknown);
     return {Misfit::kNone, Cell{static_cast<std::uint32_t>(number), 0.5f}};
   }
-  const bool whole = column_.type != ColumnType::kDecimal;
+  const bool whole = column_.type != ColumnType::kDecimal && column_.decimals == 0;
   if (std::isinf(number) || (whole && number != std::floor(number))) return misfit(Misfit::kNotANumber);
   return of_number(number);
 }
@@ -254,7 +301,7 @@ void ColumnText::write(Cell cell, std::string& out) const {
   if (column_.missing && cell.code >= column_.missing_code()) {
     if (!column_.spellings.empty()) out += column_.spellings.front();
   } else if (column_.is_number()) {
-    write_number(column_, grid_->value(grid_->index_of(cell)), out);
+    write_number(grid_->value(grid_->index_of(cell)), out);
   } else {
     out += column_.values[std::min<std::size_t>(cell.code, column_.values.size() - 1)].name;
   }

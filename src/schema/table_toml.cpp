@@ -141,8 +141,11 @@ class TableReader {
         fill_in(node, key, of);
         return std::nullopt;
       }
-      const bool temporal = type == ColumnType::kDate || type == ColumnType::kDatetime;
-      if (const auto value = parse_number(type, s->get()); temporal && value) return value;
+      if (is_temporal_type(type)) {
+        auto value = parse_number(type, s->get());
+        if (!value && type != ColumnType::kDate) value = parse_number(type, s->get() + ":00");
+        if (value) return value;
+      }
     }
     if (const auto* d = node.as_date(); d != nullptr && type == ColumnType::kDate) {
       const toml::date& v = d->get();
@@ -157,7 +160,11 @@ class TableReader {
                                       static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
                                       static_cast<int>(v.time.second)));
     }
-    if (node.is_number() && type != ColumnType::kDate && type != ColumnType::kDatetime) {
+    if (const auto* t = node.as_time(); t != nullptr && type == ColumnType::kTime) {
+      const toml::time& v = t->get();
+      return v.hour * 3600.0 + v.minute * 60.0 + v.second;
+    }
+    if (node.is_number() && !is_temporal_type(type)) {
       const auto value = node.value<double>();  // none: a double would be another number
       if (!value) {
         add(line(node), fmt::format("{}: {} has more digits than muffle counts exactly: whole numbers lie "
@@ -169,6 +176,7 @@ class TableReader {
     add(line(node), fmt::format("{}: {} needs {}", of, key,
                                 type == ColumnType::kDate       ? "a date, YYYY-MM-DD"
                                 : type == ColumnType::kDatetime ? "a date and time, YYYY-MM-DDThh:mm:ss"
+                                : type == ColumnType::kTime     ? "a time of day, hh:mm:ss"
                                                                 : "a number"));
     return std::nullopt;
   }
@@ -201,9 +209,9 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t,
-         {"name", "type", "role", "unit", "lo", "hi", "step", "decimals", "bins", "spacing", "values",
-          "aliases", "missing"},
+    keys(t, {"name",         "type",           "role",    "unit",   "lo",       "hi",       "step",
+             "decimals",     "bins",           "spacing", "values", "aliases",  "missing",  "format",
+             "decimal_mark", "thousands_mark", "prefix",  "suffix", "negative", "top_code", "bottom_code"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -215,11 +223,16 @@ class TableReader {
     c.unit = text(t, "unit", of, false);
     missing(t, c, of);
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
-      for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases"}) {
+      for (const char* key :
+           {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
+            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
-      if (c.role == ColumnRole::kPerson) c.type = ColumnType::kCategory;
+      if (c.role == ColumnRole::kPerson) {
+        c.numeric = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
+        c.type = ColumnType::kCategory;
+      }
     } else if (c.is_number()) {
       numbers(t, c, of);
     } else {
@@ -262,6 +275,14 @@ class TableReader {
         add(line(*t.get(key)),
             fmt::format("{}: '{}' is for categories; a number has lo, hi and bins", of, key));
     }
+    for (const auto& [key, field] : kNotationFields) {
+      if (!t.contains(key)) continue;
+      const std::string value = text(t, std::string(key).c_str(), of, false);
+      c.notation.*field = key == "top_code" || key == "bottom_code" ? plain_text(value) : value;
+    }
+    if (problems_.size() > before) return;
+    if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
+      return add(line(t), fmt::format("{}: {}", of, problem));
     const auto bound = [&](const char* key, double& field) {
       const toml::node* node = t.get(key);
       if (node == nullptr) return add(line(t), fmt::format("{} needs '{}', its public bound", of, key));
@@ -279,6 +300,12 @@ class TableReader {
     if (step != nullptr) {
       if (const auto value = number(*step, ColumnType::kDecimal, "step", of)) c.step = *value;
       if (!(c.step > 0)) add(line(*step), fmt::format("{}: step must be above 0", of));
+    }
+    if (c.is_temporal() && !c.notation.format.empty() && c.type != ColumnType::kDate) {
+      if (step == nullptr) c.step = TimeFormat(c.type, c.notation.format).resolution();
+      c.decimals = std::min(places_of(c.step), TimeFormat::kMostFraction);
+      if (decimals != nullptr) add(line(*decimals), fmt::format("{}: only decimals have 'decimals'", of));
+      return;
     }
     if (c.type != ColumnType::kDecimal) {
       if (decimals != nullptr) add(line(*decimals), fmt::format("{}: only decimals have 'decimals'", of));
@@ -334,7 +361,8 @@ class TableReader {
   }
 
   void categories(const toml::table& t, Column& c, const std::string& of) {
-    for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing"}) {
+    for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark",
+                            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
       if (t.contains(key))
         add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
     }

@@ -36,7 +36,7 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.count("count", s.count, 1, UINT32_MAX, "synthetic records");
   keys.choice<bool>("labels", s.uniform_labels, {{"uniform", true}, {"released-counts", false}},
                     "labels of the synthetic records");
-  keys.names("formats", s.formats, names_of(formats), "files to write");
+  keys.names("formats", s.formats, names_of(formats), "files to write; left out, a table's are csv");
   keys.count("files", s.files, 1, schema::kMostParts,
              "files that the records are split over: samples-00000-of-0000N and so on");
   keys.choice<bool>(

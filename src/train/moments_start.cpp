@@ -50,7 +50,7 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   return {map.name,
           {[twin](const Tensor& x, const Tensor& labels) { return twin->class_sums(x, labels); },
            twin->target(sums, scale, target.records), std::move(weights)},
-          map.weight,
+          map.weight * map.weight,
           twin->noise_square(sigmas, scale, target.records)};
 }
 
@@ -65,12 +65,15 @@ MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifa
   comm::agree(comm, "fitting the closed form", true, [&] {
     settings::Problems problems;
     start_of(artifact.maps, problems);
+    loss_weight_problems(spec, artifact.maps, problems);
     if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
     fit(comm, artifact, architecture, spec.seed);
     const release::Target target = release::make_target(artifact);
     measurement_.class_share = target.class_share;
-    for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true))
+    for (const std::size_t b : matched_maps(artifact.maps, /*from_moments=*/true)) {
       maps.push_back(match_map(artifact, b, target, placement.device));
+      maps.back().loss_weight = loss_weight(spec, artifact.maps[b]);
+    }
     const std::size_t proxy = *artifact.proxy();
     proxy_ = match_map(artifact, proxy, target, placement.device).matching;
     proxy_noise_ = noise_per_number(artifact, proxy, target.records);
@@ -95,7 +98,7 @@ void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
 
 void MomentsStart::add(MatchedMap map, bool log) {
   Matching& matching = map.matching;
-  for (double& w : matching.weights) w *= map.weight * map.weight;
+  for (double& w : matching.weights) w *= map.loss_weight;
   const Tensor start = mean_embedding(*closed_, matching, measurement_, *collective_);
   const Tensor noisy = matching.target;
   matching.target = credible_target(noisy, start, map.noise_square, sampling_error(start, measurement_));

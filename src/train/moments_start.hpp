@@ -19,9 +19,9 @@ namespace muffle::train {
 /// A map of a release as a training matches it.
 struct MatchedMap {
   std::string name;
-  Matching matching;  ///< each class weighs as column_weight says, squared; the map's own weight is left out
-  double weight = 1.0;      ///< of the map in the release
-  double noise_square = 0;  ///< expected ||noise||^2 in a row of the target
+  Matching matching;         ///< each class weighs as column_weight says, squared; loss_weight is left out
+  double loss_weight = 1.0;  ///< of the map, by its weight in the release alone
+  double noise_square = 0;   ///< expected ||noise||^2 in a row of the target
 };
 
 /// Rebuilds the map. @param target  of the release: its class weights

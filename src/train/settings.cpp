@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <set>
 
 #include "muffle/model/moments_model.hpp"
 #include "muffle/model/network.hpp"
@@ -38,6 +40,25 @@ void declare_ranks(settings::Keys& keys, comm::RankWish& ranks) {
     return settings::toml_string(ranks.kind == Kind::kAll ? "all" : "with-gpu");
   };
   keys.add(std::move(key));
+}
+
+constexpr settings::Range kLossWeights{1e-9, 1e9};
+
+/// "NAME=FACTOR" -> NAME, FACTOR; a factor below 0 where it is none.
+std::pair<std::string_view, double> split_loss_weight(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return {text, -1.0};
+  double factor = -1.0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + equals + 1, end, factor);
+  if (read.ec != std::errc{} || read.ptr != end || !kLossWeights.has(factor)) factor = -1.0;
+  return {text.substr(0, equals), factor};
+}
+
+std::string wrong_loss_weight(const std::string& text) {
+  const auto [name, factor] = split_loss_weight(text);
+  if (features::is_map_name(name) && factor > 0.0) return {};
+  return fmt::format("is no map's name, = and a factor that is {}", kLossWeights.text());
 }
 
 /// What a training from the closed form adds on root; the other ranks lack the closed form's own 8 C q^2.
@@ -84,6 +105,9 @@ void Settings::declare(settings::Keys& keys) {
   keys.choice<bool>("labels", stratified, {{"stratified", true}, {"independent", false}},
                     "how a batch's labels are drawn");
   keys.count("seed", seed, 0, INT64_MAX, "seed of parameters and latent codes");
+  keys.texts("loss_weights", loss_weights, "[\"product=0.1\"]",
+             "what maps count in the objective; others: the square of their weight in the release",
+             wrong_loss_weight);
   keys.stage(kRuntime);
   keys.count("checkpoint_every", checkpoint_every, 0, kMostSteps,
              "a checkpoint after every so many steps; 0: by time alone");
@@ -133,6 +157,7 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
   const model::NetworkSettings& network = *generator.network();
   relaxed_problems(network, maps, from_moments, p);
+  loss_weight_problems(*this, maps, p);
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
   if (moments == nullptr) return;
@@ -168,6 +193,27 @@ std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& map
   }
   std::stable_partition(out.begin(), out.end(), [&](std::size_t b) { return maps[b].map->second_moments(); });
   return out;
+}
+
+double loss_weight(const TrainSpec& spec, const features::NamedMap& map) {
+  for (const std::string& text : spec.loss_weights) {
+    const auto [name, factor] = split_loss_weight(text);
+    if (name == map.name) return factor;
+  }
+  return map.weight * map.weight;
+}
+
+void loss_weight_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                          settings::Problems& p) {
+  const std::vector<std::size_t> matched = matched_maps(maps, spec.from_moments);
+  std::set<std::string_view> named;
+  for (const std::string& text : spec.loss_weights) {
+    const std::string_view name = split_loss_weight(text).first;
+    p.unless(std::ranges::any_of(matched, [&](std::size_t b) { return maps[b].name == name; }),
+             fmt::format("train.loss_weights: \"{}\" names no map that the network is trained on", text));
+    p.unless(named.insert(name).second,
+             fmt::format("train.loss_weights: the map \"{}\" is there twice", name));
+  }
 }
 
 Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& generator, const TrainSpec& spec,

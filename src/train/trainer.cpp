@@ -170,9 +170,12 @@ class Training {
   Problem problem() const {
     Problem problem{{}, class_share_, placement_.device};
     const release::Target target = release::make_target(release_);
+    settings::Problems problems;
+    loss_weight_problems(spec_, release_.maps, problems);
+    if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
     for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
       MatchedMap map = match_map(release_, b, target, placement_.device);
-      for (double& w : map.matching.weights) w *= map.weight * map.weight;
+      for (double& w : map.matching.weights) w *= loss_weight(spec_, release_.maps[b]);
       problem.maps.push_back(std::move(map.matching));
     }
     if (problem.maps.empty()) {

@@ -122,8 +122,10 @@ TEST(CommandLineTest, AnUnknownVerbOrOptionIsNamedWithTheOneItMayStandFor) {
   EXPECT_THAT(said({"frobnicate"}), HasSubstr("'frobnicate' is no verb"));
   EXPECT_THAT(said({"relaese"}), HasSubstr("did you mean 'release'"));
   EXPECT_THAT(said({"help", "relaese"}), HasSubstr("did you mean 'release'"));
-  EXPECT_THAT(said({"run", "--confg", "x.toml", "--out", "o"}),
-              HasSubstr("'--confg' is no option of `muffle run`; did you mean '--config'"));
+  EXPECT_THAT(said({"hepl"}), HasSubstr("'hepl' is no verb of muffle's; did you mean 'help'? See"));
+  EXPECT_THAT(
+      said({"run", "--confg", "x.toml", "--out", "o"}),
+      HasSubstr("'--confg' is no option of `muffle run`; did you mean '--config'? See `muffle run --help`."));
   EXPECT_THAT(said({"run", "--confg=x.toml"}), HasSubstr("did you mean '--config'"))
       << "before what is missing";
   EXPECT_THAT(said({"ledger", "show", "--leger", "x"}),

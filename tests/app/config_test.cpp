@@ -131,6 +131,12 @@ TEST(ConfigTest, StageHashesSeeTheirOwnKeysOnly) {
   EXPECT_EQ(stage_hash(a, Stage::kRelease), stage_hash(b, Stage::kRelease));
   EXPECT_NE(stage_hash(a, Stage::kTrain), stage_hash(b, Stage::kTrain));
   EXPECT_EQ(stage_hash(a, Stage::kSample), stage_hash(b, Stage::kSample));
+  // Samples are written as the records are.
+  for (const char* setting : {"data.separator=;", "data.header=false"}) {
+    const Config c = load_config({kMain, {}, {setting}, {}});
+    EXPECT_NE(stage_hash(a, Stage::kSample), stage_hash(c, Stage::kSample)) << setting;
+    EXPECT_EQ(stage_hash(a, Stage::kTrain), stage_hash(c, Stage::kTrain));
+  }
 }
 
 constexpr const char* kStays = R"([[columns]]

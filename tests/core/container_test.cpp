@@ -114,6 +114,25 @@ TEST(Container, RefusesASecondSpellingOfAHeader) {
   expect_error(ExitCode::kProtocol, {"not spelt as muffle spells it"}, [&] { parse(with_header(nested)); });
 }
 
+TEST(Container, ItsBeginningTellsItsHeaderAndItsSize) {
+  const std::string whole = serialize(example());
+  const std::size_t enough = whole.size() - example().payload.size() - 32;
+  const auto start = [](std::string_view bytes) { return parse_container_start(bytes, "example", 3, "x"); };
+  for (const std::size_t bytes : {enough, enough + 1, whole.size()}) {
+    EXPECT_EQ(start(std::string_view(whole).substr(0, bytes)).header, example().header);
+    EXPECT_EQ(start(std::string_view(whole).substr(0, bytes)).size, whole.size());
+    EXPECT_EQ(start(std::string_view(whole).substr(0, bytes)).payload, example().payload.size());
+  }
+  for (std::size_t bytes = 0; bytes < enough; ++bytes)
+    expect_error(ExitCode::kProtocol, {"'x'"},
+                 [&] { (void)start(std::string_view(whole).substr(0, bytes)); });
+  expect_error(ExitCode::kProtocol, {"'example'"},
+               [&] { (void)parse_container_start(whole, "other", 3, "x"); });
+  std::string endless = whole;
+  for (std::size_t i = enough - 8; i < enough; ++i) endless[i] = '\xff';
+  expect_error(ExitCode::kProtocol, {"more bytes than there can be"}, [&] { (void)start(endless); });
+}
+
 TEST(Container, MutatedInputParsesOrThrowsAnError) {
   const std::string good = serialize(example());
   test::Mutator mutate(1);

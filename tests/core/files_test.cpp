@@ -126,10 +126,19 @@ TEST(Files, PrivateLinesGoToAFileOfThisUsersAlone) {
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   fs::create_directory(folder / "folder");
   const auto refused = [&](const std::string& name) {
-    expect_error(ExitCode::kIo, {name}, [&] { open_private_file(folder / name); });
+    expect_error(ExitCode::kIo, {name.substr(0, name.find('/'))}, [&] { open_private_file(folder / name); });
   };
   for (const char* name : {"link", "link to nothing", "another name", "fifo", "folder"}) refused(name);
+  write_file_atomically(folder / "no folder", "x");
+  fs::create_directory(folder / "of this user's");
+  fs::create_directory_symlink(folder / "of this user's", folder / "linked");
+  for (const char* name : {"no folder/new", "linked/new"}) refused(name);
+  EXPECT_TRUE(fs::is_empty(folder / "of this user's"));
+  EXPECT_EQ(write_all(open_private_file(folder / "of this user's/below/new").get(), "c"), 0);
   if (::geteuid() == 0) {  // else nobody has another's file to try
+    fs::create_directory(folder / "another's");
+    ASSERT_EQ(::chown((folder / "another's").c_str(), 65534, 65534), 0);
+    refused("another's/new");
     write_file_atomically(folder / "of another", "x");
     ASSERT_EQ(::chown((folder / "of another").c_str(), 65534, 65534), 0);
     refused("of another");
@@ -224,6 +233,18 @@ TEST(Files, ReadRefusesWhatIsMissingAFolderOrTooLarge) {
   write_file_atomically(folder / "f", "12345");
   EXPECT_EQ(read_file(folder / "f", 5), "12345");
   expect_error(ExitCode::kIo, {"larger than the 4 bytes"}, [&] { read_file(folder / "f", 4); });
+}
+
+TEST(Files, AFileIsMovedButNeverInThePlaceOfAnother) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "from", "new");
+  write_file_atomically(folder / "taken", "old");
+  EXPECT_FALSE(move_if_new(folder / "from", folder / "taken"));
+  EXPECT_EQ(read_file(folder / "taken"), "old");
+  EXPECT_TRUE(move_if_new(folder / "from", folder / "free"));
+  EXPECT_EQ(read_file(folder / "free"), "new");
+  EXPECT_EQ(entries(folder.path()), 2u);
+  expect_error(ExitCode::kIo, {"from"}, [&] { (void)move_if_new(folder / "from", folder / "other"); });
 }
 
 TEST(Files, EnsureWritableFolderMakesParentsAndLeavesNoProbe) {

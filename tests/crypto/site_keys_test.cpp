@@ -81,7 +81,7 @@ TEST(SiteKeyTest, FilesComeBackAndAreTheOwnersAlone) {
   }
   expect_error(ExitCode::kIo, {"missing.key"}, [&] { SiteKey::load(folder / "missing.key"); });
   ASSERT_EQ(::mkfifo((folder / "fifo.key").c_str(), 0600), 0);
-  expect_error(ExitCode::kIo, {"fifo.key", "not a regular file; a site's key is needed"},
+  expect_error(ExitCode::kIo, {"fifo.key", "not a regular file; a secret key is needed"},
                [&] { SiteKey::load(folder / "fifo.key"); });
   expect_error(ExitCode::kIo, {"no-folder"}, [&] { key.save(folder / "no-folder/x.key"); });
 }

@@ -113,7 +113,10 @@ TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
         "age,height,job,income,\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
         "age,height,job,income,\n20,1.0,clerk,<=50K\n99,2.5,cook,>50K\n",
         "age,height,job,income\n20,1.0,clerk,<=50K,\n99,2.5,cook,>50K,\n",
-        "age,height,job,income,,\n20,1.0,clerk,<=50K,,\n99,2.5,cook,>50K,,\n"}) {
+        "age,height,job,income,,\n20,1.0,clerk,<=50K,,\n99,2.5,cook,>50K,,\n",
+        // R's write.table: the header has no name for the rows' names.
+        "\"age\",\"height\",\"job\",\"note\",\"income\"\n\"1\",20,1.0,\"clerk\",\"x\",\"<=50K\"\n"
+        "\"2\",99,2.5,\"cook\",\"\",\">50K\"\n"}) {
     put("people.csv", bytes);
     EXPECT_EQ(codes(spec()), want) << bytes;
     EXPECT_EQ(check_records(spec(), 0, 20).misfits, 0U) << bytes;
@@ -122,8 +125,10 @@ TEST_F(Csv, ColumnsWithoutANameAtEitherEndAreReadPast) {
   expect_local_detail(ExitCode::kData, {"no row"}, {"has 7 fields"}, [&] { codes(spec()); });
   put("people.csv", "age,height,job,note,income\n20,1.0,clerk,x,<=50K,y\n");
   expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
+  put("people.csv", "age,height,job,note,income\n1,20,1.0,clerk,x,<=50K\n1,99,2.5,cook,,>50K\n");
+  expect_local_detail(ExitCode::kData, {"no row"}, {"has 6 fields"}, [&] { codes(spec()); });
   put("people.csv", "age,,height,job,note,income\n20,,1.0,clerk,x,<=50K\n");
-  expect_error(ExitCode::kData, {"has 1 that the schema does not know"}, [&] { codes(spec()); });
+  expect_error(ExitCode::kData, {"has 1 name that the schema does not know"}, [&] { codes(spec()); });
   // A schema that knows the name has the column.
   schema::Table table = people_table();
   table.columns[0].name = "Unnamed: 0";
@@ -372,7 +377,7 @@ std::vector<Bad> bad_files() {
       {"missing columns", "height,note,income\n", {"lacks 'age', 'job'"}, {}},
       {"unknown columns",
        "age,height,job,note,income,SURPRISE\n",
-       {"has 1 that the schema does not know"},
+       {"has 1 name that the schema does not know"},
        {"name 6"}},
       {"a truncated .gz", gzipped(good).substr(0, 50), {"truncated"}, {}},
       {"a damaged .gz", gzipped(good).replace(30, 4, "????"), {"damaged"}, {}},

@@ -428,6 +428,9 @@ TEST_F(NpzTables, TimesAndFieldsWithNames) {
   put("s.npy", records(fields));
   EXPECT_EQ(codes(with(npz("s.npy"))), want);
   EXPECT_EQ(check_records(with(npz("s.npy")), 0, 20).misfits, 0U);
+  zipped({{"arr_0", records(fields)}});  // numpy.savez of one structured array
+  EXPECT_EQ(codes(with(npz())), want);
+  EXPECT_EQ(check_records(with(npz()), 0, 20).misfits, 0U);
   put("s.npy", records("[('a', '|S27')]").append(""));
   expect_error(ExitCode::kData, {"s.npy"}, [&] { codes(with(npz("s.npy"))); });
   put("s.npy", records("[('a', '|S28')]"));

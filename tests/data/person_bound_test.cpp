@@ -8,7 +8,9 @@
 #include <map>
 #include <set>
 
+#include "data/person_text.hpp"
 #include "data/table_fixture.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::data::test {
@@ -152,6 +154,47 @@ TEST_F(People, AreOneAtZeroWhateverItsSign) {
   bounded.records_per_person = 1;
   const Batch all = read_all(bounded);
   EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 3) << "0.0 counts once, and 0";
+}
+
+TEST(PersonText, IsTheNumberInAColumnOfNumbersAndElseTheText) {
+  schema::Column numbers = category("patient", {}, schema::ColumnRole::kPerson), texts = numbers;
+  numbers.numeric = true;
+  for (const char* one : {"7", "+7", "07", " 7 ", "7.0", "7.", "70e-1", "0.7E+1"}) {
+    EXPECT_EQ(person_text(numbers, one), person_text(numbers, 7.0)) << one;
+    EXPECT_EQ(person_text(texts, one), schema::plain_text(one)) << one;
+  }
+  // To the last digit, of numbers that no double tells apart; and what is no number is a text.
+  const std::set<std::string> different{
+      "7",   "-7",  "0.7", "70", "7e0.5", "7 0",          "123456789012345678901", "123456789012345678902",
+      "0x7", "nan", "e7",  ".",  "7e",    "7e99999999999"};
+  std::set<std::string> persons;
+  for (const std::string& one : different) persons.insert(person_text(numbers, one));
+  EXPECT_EQ(persons.size(), different.size());
+  for (const schema::Column& column : {numbers, texts}) {
+    EXPECT_EQ(person_text(column, "-0.0"), person_text(column, "0.0"));
+    EXPECT_EQ(person_text(column, ""), "");
+    EXPECT_EQ(person_text(column, std::nan("")), "");
+  }
+  EXPECT_EQ(person_text(numbers, "-0.0"), person_text(numbers, 0.0));
+  numbers.spellings = {"-9"};
+  for (const char* missing : {"-9", "-9.0", "-09"}) EXPECT_EQ(person_text(numbers, missing), "") << missing;
+}
+
+TEST_F(People, OfAColumnOfNumbersAreOneHoweverSpelt) {
+  std::string lines = "patient,age,height,job,income\n";
+  for (const char* person : {"+1", "1.0", "1", "01", "2"}) lines += fmt::format("{},1,1,?,<=50K\n", person);
+  put("visits.csv", lines);
+  DataSpec bounded = patients();
+  bounded.records_per_person = 1;
+  const auto counted = [&] {
+    const Batch all = read_all(bounded);
+    return 5 - std::count(all.y.begin(), all.y.end(), schema::kNoClass);
+  };
+  EXPECT_EQ(counted(), 5) << "of texts";
+  schema::Table table = *bounded.schema.table;
+  table.columns.back().numeric = true;
+  bounded.schema = schema_of(table);
+  EXPECT_EQ(counted(), 2);
 }
 
 TEST_F(People, MustBeKnownWhereTheyAreCounted) {

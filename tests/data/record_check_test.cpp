@@ -90,7 +90,7 @@ TEST_F(TableChecks, HeadersAreCompared) {
       << "any order; what is ignored need not be there";
   RecordCheck found = check("income,job,height,age,age,shoes\n<=50K,clerk,1.0,20,20,9\n", people_table());
   EXPECT_THAT(found.places,
-              ElementsAre("the header of 'p.csv' has 'age' twice, has 1 that the schema does not "
+              ElementsAre("the header of 'p.csv' has 'age' twice, has 1 name that the schema does not "
                           "know: name 6"));
   found = check("income,job,height\n<=50K,mason,1.0\n", people_table());
   EXPECT_THAT(found.places,
@@ -99,6 +99,8 @@ TEST_F(TableChecks, HeadersAreCompared) {
   found = check("20,1.0,clerk,secret,<=50K\n", people_table());
   ASSERT_EQ(found.places.size(), 1U);
   EXPECT_THAT(found.places[0], HasSubstr("names few of the schema's columns, or none"));
+  EXPECT_FALSE(found.read);
+  EXPECT_THAT(found.holds, IsEmpty()) << "nothing was looked at";
   EXPECT_EQ(found.places[0].find("secret"), std::string::npos) << "the line may be a record";
   EXPECT_EQ(found.records, 0U);
   EXPECT_EQ(check("20,1.0,clerk,x,<=50K\n", people_table(), false).misfits, 0U);
@@ -129,7 +131,7 @@ TEST_F(TableChecks, OfALineThatMayBeARecordNothingIsSaid) {
   EXPECT_THAT(check("secret;job;needle\n", people_table()).places[0], HasSubstr("\";\" stands in it"));
   // Nor of single names: they may be fields, too.
   const RecordCheck found = check("age,height,job,income,secret\n", people_table());
-  EXPECT_THAT(found.places[0], EndsWith("has 1 that the schema does not know: name 5"));
+  EXPECT_THAT(found.places[0], EndsWith("has 1 name that the schema does not know: name 5"));
 }
 
 TEST_F(TableChecks, WhatClampWouldNotTakeIsToldApart) {
@@ -142,9 +144,10 @@ TEST_F(TableChecks, WhatClampWouldNotTakeIsToldApart) {
   one.records = 2;
   RecordCheck found = check(one);
   EXPECT_TRUE(found.refused);
-  EXPECT_THAT(found.places, ElementsAre(HasSubstr("holds 1 records, data.records says 2")));
+  EXPECT_THAT(found.places, ElementsAre(HasSubstr("holds 1 record, data.records says 2")));
   one.features = "nothing-*.csv";
   EXPECT_THAT(check(one).places, ElementsAre(HasSubstr("no file matches")));
+  EXPECT_FALSE(check(one).read);
 }
 
 // The same fields, one by one, as a release reads them: what stands behind the first row is a row.
@@ -171,8 +174,10 @@ TEST_F(TableChecks, SaysWhatThereIs) {
       "22,tall,?,x,soon,\n",
       table);
   EXPECT_THAT(found.counts, testing::IsSupersetOf(
-                                {"column 'height': fields with a decimal comma, where a point is needed: 2",
-                                 "column 'born': dates in another order than YYYY-MM-DD: 2",
+                                {"column 'height': fields with a decimal comma, where a point is needed (or "
+                                 "decimal_mark = \",\" in the schema): 2",
+                                 "column 'born': dates in another order than YYYY-MM-DD (format = "
+                                 "\"%d.%m.%Y\" in the schema says which): 2",
                                  "column 'height': 3 fields are not a number"}));
   std::vector<std::string> held;
   for (const HeldValues& h : found.holds) {
@@ -219,7 +224,10 @@ TEST_F(PlainChecks, NumbersOfAnotherScaleAreFound) {
   const RecordCheck found = check({0, 0.25, 1, 0.5}, {0, 1}, 2, 255);
   EXPECT_EQ(found.misfits, 0U) << "they fit";
   EXPECT_EQ(found.holds[0].least + " " + found.holds[0].largest, "0 1");
-  EXPECT_THAT(found.doubts, ElementsAre(HasSubstr("a small part of data.lo to data.hi: 0 to 255")));
+  EXPECT_THAT(
+      found.doubts,
+      ElementsAre(EndsWith(
+          "a small part of 0 to 255 (data.lo to data.hi): perhaps those are the bounds of other numbers")));
   EXPECT_THAT(check({0, 0.25, 1, 0.5}, {0, 1}, 2, 1).doubts, IsEmpty());
   const RecordCheck outside = check({0, 0.25, 1.5, 0.5}, {0, 1}, 2, 1);
   EXPECT_THAT(outside.places, ElementsAre(HasSubstr("record 1 (counting from 0)")));

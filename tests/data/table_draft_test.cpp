@@ -280,5 +280,88 @@ TEST_F(TableDraft, TakesNoRecordForAHeader) {
                       [&] { draft("a,b\n1,2\n1,2,3\n"); });
 }
 
+TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
+  const auto format = [&](const std::vector<std::string>& fields) { return sampled(fields).notation.format; };
+  EXPECT_EQ(format({"13.1.1962", "2.2.1951"}), "%-d.%-m.%Y");
+  EXPECT_EQ(format({"13.01.1962", "02.02.1951"}), "%d.%m.%Y");
+  EXPECT_EQ(format({"1/13/1962", "2/2/1951"}), "%-m/%-d/%Y");
+  EXPECT_EQ(format({"01MAR2024", "15DEC2023"}), "%d%^b%Y");
+  EXPECT_EQ(format({"2024-03-01T10:20:30.123+01:00", "2024-03-02T00:00:00.000+01:00"}),
+            "%Y-%m-%dT%H:%M:%S.%3f+01:00");
+  EXPECT_EQ(format({"2024-03-01 00:00:00", "2024-03-02 00:00:00"}), "%Y-%m-%d 00:00:00");
+  EXPECT_EQ(sampled({"2024-03-01 00:00:00", "2024-03-02 00:00:00"}).type, ColumnType::kDate);
+  EXPECT_EQ(format({"2024-03-01", "2024-03-02"}), "");
+  EXPECT_EQ(format({"24 May 1990", "1 March 2024"}), "%-d %B %Y");
+  EXPECT_EQ(format({"20240301T102030Z", "20240302T112031Z"}), "%Y%m%dT%H%M%SZ");
+  EXPECT_EQ(format({"12h30", "9h05"}), "%-Hh%M");
+  const std::vector<std::string> minutes(8, "2024-03-01 10:20:00");
+  EXPECT_EQ(format(minutes), "%Y-%m-%d %H:%M:00");
+  EXPECT_EQ(sampled({"10:20", "9:05"}).type, ColumnType::kTime);
+  EXPECT_EQ(format({"10:20:30 PM", "09:05:00 AM"}), "%I:%M:%S %p");
+  // Two offsets, a day that is none, another order in one field: no format fits all.
+  for (const auto& fields :
+       {std::vector<std::string>{"2024-03-01T10:20:30+01:00", "2024-07-01T10:20:30+02:00"},
+        {"13.1.1962", "31.2.1951"},
+        {"13/1/1962", "1/13/1962"}}) {
+    const DraftColumn c = sampled(fields);
+    EXPECT_EQ(c.type, ColumnType::kCategory);
+    EXPECT_TRUE(c.note.starts_with(kUnknownNotation)) << c.note;
+  }
+  EXPECT_EQ(sampled({"20240301", "20240302"}).type, ColumnType::kInteger) << "so few may be numbers";
+}
+
+TEST_F(TableDraft, LeavesOpenWhatNothingTellsApart) {
+  const DraftColumn dates = sampled({"3/4/2020", "5/6/2020"});
+  ASSERT_EQ(dates.choices.size(), 2U);
+  EXPECT_TRUE(dates.is_open());
+  EXPECT_EQ(sampled({"03/04/20", "05/06/20"}).choices.size(), 3U);
+  EXPECT_FALSE(sampled({"13/4/20", "25/6/20"}).lo) << "which century nobody has said";
+  const DraftColumn marks = sampled({"1,101", "60,160"});
+  ASSERT_EQ(marks.choices.size(), 2U);
+  // Another column of the file tells, and so does a number of either kind.
+  const auto second = [&](const std::string& bytes) {
+    const DataSpec sample = file("sample.csv", bytes);
+    return draft_columns(sample, &sample, false).back();
+  };
+  EXPECT_EQ(second("a,b\n\"1,5\",\"1,101\"\n").notation.decimal_mark, ",");
+  EXPECT_EQ(second("a,b\n1.5,\"1,101\"\n").notation.thousands_mark, ",");
+  EXPECT_EQ(second("a,b\n\"1,5\",1.101\n").notation.thousands_mark, ".");
+  EXPECT_EQ(second("a,b\n1,1.101\n").type, ColumnType::kDecimal);
+  EXPECT_EQ(sampled({"1,101", "1,101,000"}).notation.thousands_mark, ",");
+  EXPECT_EQ(sampled({"1,101", "0,101"}).notation.decimal_mark, ",");
+}
+
+TEST_F(TableDraft, CodesOfBoundsAreContent) {
+  const DraftColumn c = sampled({"18", "<5", "7", "90+", "89", "90+"});
+  EXPECT_EQ(c.type, ColumnType::kInteger);
+  EXPECT_EQ(c.notation.top_code, "90+");
+  EXPECT_EQ(c.notation.bottom_code, "<5");
+  EXPECT_EQ(c.lo, 4);
+  EXPECT_EQ(c.hi, 90);
+  EXPECT_EQ(sampled({"18", "90", "90+"}).hi, 91) << "90 stands for itself";
+  EXPECT_EQ(sampled({"18", "> 90"}).hi, 91);
+  for (const auto& fields : {std::vector<std::string>{"18", "90+", "80+"}, {"10-14", "90+"}, {"95", "90+"}})
+    EXPECT_EQ(sampled(fields).type, ColumnType::kCategory);
+  const auto guesses = draft("age,n\n47,1\n90+,2\n");
+  EXPECT_EQ(guesses[0].type, ColumnType::kInteger);
+  const std::string text = schema::draft_toml(guesses, "");
+  EXPECT_EQ(text.find("90+\n"), std::string::npos);
+  EXPECT_NE(text.find("top_code = \"FILL-IN\""), std::string::npos) << text;
+}
+
+TEST_F(TableDraft, NumbersWithMarksHaveBoundsAndAGrid) {
+  const DraftColumn euros = sampled({"1.234,50 \xE2\x82\xAC", "12,25 \xE2\x82\xAC"});
+  EXPECT_EQ(euros.type, ColumnType::kDecimal);
+  EXPECT_EQ(euros.decimals, 2);
+  EXPECT_EQ(euros.hi, 1300);
+  EXPECT_EQ(euros.notation.suffix, " \xE2\x82\xAC");
+  EXPECT_EQ(sampled({"202'459.38", "1.50"}).decimals, 2);
+  EXPECT_EQ(sampled({"(12)", "7"}).lo, -12);
+  EXPECT_EQ(sampled({"12 %", "7 %"}).type, ColumnType::kInteger);
+  for (const auto& fields :
+       {std::vector<std::string>{"12 %", "7"}, {"12 %", "7 kg"}, {"Ward 1", "Ward 2"}, {"007 %", "7 %"}})
+    EXPECT_EQ(sampled(fields).type, ColumnType::kCategory) << fields[0];
+}
+
 }  // namespace
 }  // namespace muffle::data::test

@@ -109,7 +109,7 @@ case_of 65 'holds [0-9]* records, the configuration says 40' '' "a record too fe
 case_of 65 'holds [0-9]* records, the configuration says 40' '' "a header alone" edit 2,99d
 case_of 65 "lacks 'weight'" '' "a column that is not there" edit '1s/weight/other/'
 case_of 65 "has 'age' twice" '' "two columns of one name" edit '1s/weight/age/'
-case_of 65 'has 1 that the schema does not know' 'name 7 in the header' "a column that nobody knows" edit '1s/$/,SECRET/'
+case_of 65 'has 1 name that the schema does not know' 'name 7 in the header' "a column that nobody knows" edit '1s/$/,SECRET/'
 case_of 65 'first line of .*data.csv. names few' '' "no header" edit 1d
 two_files() { cp data.csv data-1.csv && sed '1s/ward/SECRET/' data.csv >data-2.csv && with 'data.features=data-?.csv'; }
 case_of 65 "header of .*data-2.csv. and the schema have different columns" 'name 5 in the header' "two files with different headers" two_files

@@ -74,6 +74,8 @@ one_run() {
   check "each rank's log counts its own" test "$(grep -l '10 count as nothing: a label that is no class' "$work"/clamped/run/logs/rank-*.jsonl | wc -l)" = 2
   says 65 'does not fit the public schema' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" \
     --set data.on_error=reject-file --out "$work/clamped/refused"
+  says 65 'stands in the private logs alone \(.*clamped/failed/logs\)' on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/y3.idx" \
+    --set data.records=61 --out "$work/clamped/failed"
 
   # What a release without a budget means is said once, before the charge.
   says 0 'not set: data.id, privacy.ledger, privacy.budget_epsilon. What releases of the same records reveal adds up' \
@@ -221,6 +223,8 @@ launchers() {
   # What the environment decides is said; a variable with one underscore; a delta above 1/m is said before the charge.
   says 0 'settings from the environment: runtime.threads \(MUFFLE_RUNTIME__THREADS\)$' env MUFFLE_RUNTIME__THREADS=1 \
     "$MUFFLE" release "${job[@]}" --dry-run --out "$work/lone"
+  says 0 '^muffle: settings from the environment: privacy.adjacency \(MUFFLE_PRIVACY__ADJACENCY\)$' \
+    env MUFFLE_RUNTIME__THREADS=1 MUFFLE_PRIVACY__ADJACENCY=replace-one "$MUFFLE" release "${job[@]}" --dry-run -q --out "$work/lone"
   says 78 'did you mean MUFFLE_PRIVACY__EPSILON' env MUFFLE_PRIVACY_EPSILON=3 "$MUFFLE" release "${job[@]}" --out "$work/lone"
   says 0 'delta 0.05 is not below 1 / 60' on 1 release "${job[@]}" --delta 0.05 --dry-run --out "$work/large-delta"
 

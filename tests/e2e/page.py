@@ -3,8 +3,9 @@
 
     page.py PAGE FOLDER [OLD=NEW ...] [--factor F]
 
-Blocks of the page by their fence: ```sh is run by bash in FOLDER, one block after the other, and must end with 0; ```text is some lines of
-what the block before printed, in its order; ```toml FILE is written to FILE. Others are for readers alone. OLD becomes NEW in what is run
+Blocks of the page by their fence: ```sh is run by bash in FOLDER, one block after the other, and every command of it must end with 0;
+```text is some lines of what the block before printed, in its order. Of a block that no ```text follows the exit code alone is compared,
+which is said. ```toml FILE is written to FILE. Others are for readers alone. OLD becomes NEW in what is run
 and written.
 
 A line of the page matches a line that was printed if their words do. Of numbers with a point, which noise may move, the printed one lies
@@ -82,7 +83,8 @@ def main():
     environment, printed, failures, ran = dict(os.environ), [], 0, 0
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    for number, fence, lines in blocks(text):
+    of_page = list(blocks(text))
+    for at, (number, fence, lines) in enumerate(of_page):
         content = "\n".join(lines) + "\n"
         for old, new in changes:
             content = content.replace(old, new)
@@ -104,13 +106,17 @@ def main():
             ran += 1
             if command.returncode == 0:
                 environment = told
-                print(f"ok: {page}:{number}: {lines[0]}")
+                shown = at + 1 < len(of_page) and of_page[at + 1][1] == "text"
+                print(f"ok: {page}:{number}: exit 0{'' if shown else ', and the page shows nothing that it prints'}: {lines[0]}")
             else:
                 failures += 1
                 print(f"FAILED: {page}:{number}: exit {command.returncode}: {content}{output}", file=sys.stderr)
         elif kind == "text":
             line = first_missing(content.splitlines(), printed, factor)
-            if line is None:
+            if not any(line.strip() not in ("", "...") for line in lines):
+                failures += 1
+                print(f"FAILED: {page}:{number}: nothing to compare", file=sys.stderr)
+            elif line is None:
                 print(f"ok: {page}:{number}: printed as shown")
             else:
                 failures += 1

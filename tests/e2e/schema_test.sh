@@ -108,7 +108,7 @@ for line in "row 5 of '.*wrong.csv', column 'patient': the field is missing" "ro
 done
 check "no content but ranges and counts" bash -c "! grep -vE '^  column' log | grep -E 'needle-[3g]|121|2021'"
 checked mine.toml wrong.csv 'data.separator=;' 2>said >log || true
-check "it is on standard output alone" test "$(cat said)" = 'muffle: something does not fit: what and where stands in the standard output of muffle check.'
+check "it is on standard output alone" bash -c '! grep . said && grep -q "whatever data.on_error says" log'
 on 2 check --set data.schema=mine.toml --data wrong.csv --set 'data.separator=;' --format json >found.json 2>told || true
 check "JSON too, once, however many ranks there are" python3 - <<'EOF'
 import json
@@ -117,8 +117,7 @@ one = found["checks"][0]
 assert (found["format"], found["version"]) == ("muffle-check", 1), found
 assert one["records"] == 7 and one["misfits"] == 7, one
 assert {"name": "column 'outcome'", "counts": {"home": 5, "died": 1}} in one["holds"], one
-said = open("told").read()
-assert not any(word in said for word in ("row", "column", "age")), said
+assert "muffle: " not in open("told").read()  # mpiexec says that a rank ended otherwise
 EOF
 cut -d ';' -f 1-5 private.csv >fewer.csv
 says 65 "the header of '.*fewer.csv' lacks 'outcome'" checked mine.toml '*e*.csv' 'data.separator=;'
@@ -127,7 +126,7 @@ says 65 "names few of the schema's columns.*data.separator right \(\";\" stands 
 says 65 '^\.\.\. and 80 more' checked mine.toml many.csv 'data.separator=;'
 check "what clamp takes is told apart" grep -q '^data.on_error = "clamp": in a job' log
 says 74 'nowhere.csv' checked mine.toml nowhere.csv
-says 65 'nowhere.csv. \(data.test_features\): 0 records' checked mine.toml private.csv 'data.separator=;' data.test_features=nowhere.csv
+says 65 'nowhere.csv. \(data.test_features\): not read' checked mine.toml private.csv 'data.separator=;' data.test_features=nowhere.csv
 says 78 'data.generate makes the records' "$MUFFLE" check --set data.generate=gaussian-mixture-2d --set data.features=x --set data.shape=[2]
 # A record in place of a header, one field of which is a column's name; a row where no separator fits.
 printf '%s\n' 'needle-9;47;71.5;2021-03-09;ward;died' >record.csv
@@ -162,7 +161,7 @@ check "samples are spelt as the records, in UTF-8" test "$(head -1 messy/samples
 
 # On a terminal it asks.
 printf 'a,b\n1,2\n' >two.csv
-printf '%s\n' '' '' 0 9 never '' label category 1 2 '' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
+printf '%s\n' '' '' '0, 9' 'category label' '1, 2' | script -qec "'$MUFFLE' schema init two.csv --out asked.toml" /dev/null >typed
 says 0 '^Everything fits' checked asked.toml two.csv
 check "what was asked" grep -q 'Column 2 of 2: b' typed
 printf '%s\n' person '' '' '' '' label | script -qec "'$MUFFLE' schema init private.csv --separator ';' --from-public-sample private.csv --out roles.toml" /dev/null >typed

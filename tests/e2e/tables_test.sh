@@ -111,6 +111,10 @@ cp -r "$work/run" "$work/again"
 says 0 'settings that were not given are those of' "$MUFFLE" sample --out "$work/again" -n 300
 check "a CSV stays one" test "$(wc -l <"$work/again/samples.csv")" = 301
 there "$work/again" samples.npz
+# Nor where nothing but the model says anything.
+mkdir "$work/bare" && cp "$work/run/model.mfl" "$work/bare/the.mfl"
+says 0 'sample: 60000 records as \["csv"\], as nothing says how many and how' "$MUFFLE" sample --model "$work/bare/the.mfl" --out "$work/bare/out"
+check "a table's samples are a CSV" test -s "$work/bare/out/samples.csv" -a ! -e "$work/bare/out/samples.npz"
 says 0 'its output is there already' "$MUFFLE" train --out "$work/again"
 says 0 'removed, as the samples .* are replaced: samples.csv and 1 more' "$MUFFLE" sample "${job[@]}" --set sample.files=2 \
   --set 'sample.formats=["csv"]' --out "$work/again"

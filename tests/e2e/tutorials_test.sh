@@ -15,6 +15,26 @@ checkout() {
   echo "$folder"
 }
 
+# page EXIT LINES...: what page.py makes of a page of these lines.
+page() {
+  local exit=$1
+  printf '%s\n' "${@:2}" >"$work/page.md"
+  says "$exit" '' python3 "$here/page.py" "$work/page.md" "$work"
+}
+# The comparison itself finds what is wrong with a page.
+comparison() {
+  local run='```sh' shows='```text' end='```'
+  page 0 "$run" 'echo "one of 2.0 rows"; echo two' "$end" "$shows" 'one of 2.5 rows' 'two' "$end"
+  page 1 "$run" 'echo "one of 2.0 rows"' "$end" "$shows" 'one of 9.0 rows' "$end"
+  page 1 "$run" 'echo two; echo one' "$end" "$shows" one two "$end"
+  page 1 "$run" 'echo one' "$end" "$shows" '...' "$end"
+  page 1 "$run" 'false; echo one' "$end" "$shows" one "$end"
+  page 1 "$run" 'echo one | grep two | cat' "$end"
+  page 1 'no command'
+  page 0 "$run" 'echo one' "$end"
+  check "that the exit code alone was compared is said" grep -q 'exit 0, and the page shows nothing' "$work/log"
+}
+
 # The table: rows of made-up people in the place of UCI Adult's, as many.
 tables() {
   local folder
@@ -40,4 +60,4 @@ first_run() {
   check "one release for both" test "$(cat "$folder"/out/ledger-*.jsonl | grep -c '"kind":"COMMIT"')" = 1
 }
 
-if [[ -n $thorough ]]; then side_by_side tables first_run; else side_by_side tables; fi
+if [[ -n $thorough ]]; then side_by_side comparison tables first_run; else side_by_side comparison tables; fi

@@ -30,19 +30,20 @@ class FromBytes final : public features::Block {
   }
   int useful_threads() const override { return 2; }
   std::size_t tile() const override { return inner_->tile(); }
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n,
-                           features::Workspace& workspace, std::span<std::uint64_t> sums) const override {
+  features::Guard guard() const override { return inner_->guard(); }
+  void embed(const float* x, const std::int32_t* y, std::size_t n, features::Workspace& workspace,
+             features::Accumulator& sums) const override {
     floats += n;
-    return inner_->accumulate(x, y, n, workspace, sums);
+    inner_->embed(x, y, n, workspace, sums);
   }
   bool takes_bytes() const override { return true; }
-  std::uint64_t accumulate_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
-                                 std::size_t n, features::Workspace& workspace,
-                                 std::span<std::uint64_t> sums) const override {
+  void embed_bytes(const std::uint8_t* x, const schema::ByteScale& scale, const std::int32_t* y,
+                   std::size_t n, features::Workspace& workspace,
+                   features::Accumulator& sums) const override {
     bytes += n;
     std::vector<float> numbers(n * dims());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = scale[x[i]];
-    return inner_->accumulate(numbers.data(), y, n, workspace, sums);
+    inner_->embed(numbers.data(), y, n, workspace, sums);
   }
   mutable std::atomic<std::size_t> floats = 0, bytes = 0, workspaces = 0;
 
@@ -103,18 +104,14 @@ class Picky final : public features::Block {
     return std::make_unique<features::Workspace>();
   }
   std::size_t tile() const override { return 16; }
-  std::uint64_t accumulate(const float* x, const std::int32_t* y, std::size_t n, features::Workspace&,
-                           std::span<std::uint64_t> sums) const override {
-    std::uint64_t refused = 0;
+  features::Guard guard() const override { return features::Guard::of({}); }
+  void embed(const float* x, const std::int32_t* y, std::size_t n, features::Workspace&,
+             features::Accumulator& sums) const override {
+    const features::CellUnits one({{0, 2, std::int64_t{1} << 24}});
     for (std::size_t i = 0; i < n; ++i) {
-      const bool label = y[i] >= 0 && static_cast<std::size_t>(y[i]) < sums.size() / 2;
-      if (label && x[i * 9] <= 0.5f) {
-        sums[2 * static_cast<std::size_t>(y[i])] += std::uint64_t{1} << 24;
-      } else {
-        ++refused;
-      }
+      if (sums.is_class(y[i]) && x[i * 9] <= 0.5f)
+        sums.add(one, std::span(y + i, 1), [](std::size_t, std::uint32_t* cells) { *cells = 0; });
     }
-    return refused;
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "features/features_fixture.hpp"
+#include "muffle/features/lift.hpp"
 
 namespace muffle::features {
 namespace {

@@ -1,5 +1,4 @@
-// The tree that a number's bins are learned from: it is tables like any other, so the bound of counts holds
-// for it.
+// The tree that a number's bins are learned from, and the map that counts it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,8 +12,6 @@
 
 namespace muffle::features {
 namespace {
-
-const Lattice kLattice;
 
 TEST(DyadicTree, HalvesEveryPartDownToItsCells) {
   for (std::size_t cells = 1; cells < 70; ++cells) {
@@ -76,40 +73,6 @@ std::vector<CountTable> trees(const CountTables& all) {
   for (std::size_t m = 1; m <= tree.levels; ++m)
     out.push_back({{0}, {tree.level(m, all.codes[0])}, tree_weight(tree.levels)});
   return out;
-}
-
-TEST(LearnedBins, NoTwoRecordsAreFurtherApartThanTheTheoremSays) {
-  const auto workload = test::make_map("pairs", {}, learned_schema());
-  const CountTables& wanted = workload->tables()->counted();
-  ASSERT_EQ(wanted.grid_cells, (std::vector<std::size_t>{5, 0}));
-  const auto map = workload->tables()->counting(trees(wanted));
-  const auto block = map->make_block(kLattice);
-  std::vector<std::vector<std::int64_t>> all;
-  for (std::uint32_t a = 0; a < 6; ++a) {
-    for (std::uint32_t b = 0; b < 2; ++b) {
-      const std::vector<float> x{schema::position({a}, 6), schema::position({b}, 2)};
-      const std::int32_t label = 0;
-      std::vector<std::uint64_t> sums(map->features());
-      block->accumulate(x.data(), &label, 1, *block->make_workspace(), sums);
-      all.emplace_back(sums.begin(), sums.end());
-    }
-  }
-  const auto most = static_cast<std::int64_t>(kLattice.max_squared_norm());
-  std::int64_t farthest = 0, shortest = most;
-  for (const auto& one : all) {
-    for (const auto& other : all) {
-      std::int64_t squares = 0;
-      for (std::size_t i = 0; i < one.size(); ++i) squares += (one[i] - other[i]) * (one[i] - other[i]);
-      farthest = std::max(farthest, squares);
-    }
-    const std::int64_t own = std::inner_product(one.begin(), one.end(), one.begin(), std::int64_t{0});
-    EXPECT_LE(own, most);
-    shortest = std::min(shortest, own);
-  }
-  EXPECT_LE(farthest, 2 * most);
-  EXPECT_GT(static_cast<double>(shortest), (1 - 1e-6) * static_cast<double>(most))
-      << "every record has norm 1";
-  EXPECT_GT(static_cast<double>(farthest), (1 - 1e-6) * 2 * static_cast<double>(most));
 }
 
 TEST(LearnedBins, GoThroughAReleasesHeaderAndBackAndFitTheirSchemaAlone) {

@@ -334,6 +334,8 @@ TEST(PairsMap, TheOutlookSaysWhichNoiseEveryCellHasAndWhatDrowns) {
   EXPECT_THAT(map->outlook(0.01, 10000.0),
               AllOf(HasSubstr("no correlation shows"), HasSubstr("6 tables drown"), HasSubstr(", ...)"),
                     HasSubstr("epsilon would leave 6"), HasSubstr("every column 6")));
+  EXPECT_THAT(pairs({}, table_schema({18, 18, 2}, 2))->outlook(0.0015, 10000.0),
+              HasSubstr("; 1 table drowns: on average its cells hold more noise than records (a x b)"));
   EXPECT_THAT(map->tables()->drowned(0.0001), testing::IsEmpty());
   const std::vector<std::string> drowned = map->tables()->drowned(0.01);
   EXPECT_THAT(map->outlook(0.01, 10000.0), HasSubstr(std::to_string(drowned.size()) + " tables drown"));

@@ -14,7 +14,7 @@ using namespace muffle;
 namespace {
 
 /// Every type of column, some missing, one ignored, a label and a person.
-std::shared_ptr<const schema::Table> mixed_table() {
+std::shared_ptr<const schema::Table> mixed_table(bool notations) {
   using enum schema::ColumnType;
   schema::Table table;
   const auto add = [&](const char* name, schema::ColumnType type) -> schema::Column& {
@@ -34,15 +34,22 @@ std::shared_ptr<const schema::Table> mixed_table() {
     return c;
   };
   number("i", kInteger, -5, 100, 1, 0).missing = true;
+  if (notations) table.columns.back().notation.top_code = "100+";
   table.columns.back().spellings = {"?", "", "NA"};
-  number("d", kDecimal, 0, 2.5, 0.01, 2);
+  if (schema::Notation& n = number("d", kDecimal, 0, 2.5, 0.01, 2).notation; notations) {
+    n.decimal_mark = ",";
+    n.thousands_mark = ".";
+    n.suffix = " %";
+    n.negative = "(1)";
+  }
   add("c", kCategory).values = {{"a", {"A"}}, {"b,\"", {}}, {"c\nd", {}}};
   table.columns.back().missing = true;
   table.columns.back().spellings = {"-"};
   add("o", kOrdinal).values = {{"low", {}}, {"high", {}}};
   add("n", kIgnore);
-  number("t", kDate, 0, 20000, 1, 0);
-  number("s", kDatetime, 0, 86400, 1, 0);
+  if (schema::Notation& n = number("t", kDate, 0, 20000, 1, 0).notation; notations) n.format = "%-d.%-m.%y";
+  if (schema::Notation& n = number("s", kDatetime, 0, 86400, 1, 0).notation; notations)
+    n.format = "%d-%b-%Y %I:%M:%S %p";
   add("y", kCategory).values = {{"0", {}}, {"1", {}}};
   table.columns.back().role = schema::ColumnRole::kLabel;
   add("p", kCategory).role = schema::ColumnRole::kPerson;
@@ -77,9 +84,10 @@ void write_and_read_again(const data::DataSpec& spec, const data::Batch& read) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const auto table = mixed_table();
+  static const auto plain = mixed_table(false), notations = mixed_table(true);
   fuzz::Input input(data, size);
   const std::uint8_t options = input.byte();
+  const auto& table = ((options >> 1) & 3) == 1 ? notations : plain;  // with semicolons
   const fuzz::MemoryFile file(input.rest());
   data::DataSpec spec;
   spec.format = "csv";

@@ -1,45 +1,17 @@
 // parse_ledger and quote. Input: 'R' and a file; any other byte: every line's "prev" and "sha256" are
 // replaced by the right ones first, so that what the lines say is reached.
+#include "chained_lines.hpp"
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "privacy/ledger_entry.hpp"
 
-namespace {
-
 using namespace muffle;
-
-std::string mend(std::string_view text) {
-  constexpr std::string_view kPrevious = R"("prev":")", kHash = R"(,"sha256":")";
-  constexpr std::size_t kTail = kHash.size() + 64 + 2;
-  std::string out, previous(64, '0');
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string line(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (const auto at = line.find(kPrevious);
-        at != std::string::npos && line.size() >= at + kPrevious.size() + 64) {
-      line.replace(at + kPrevious.size(), 64, previous);
-    }
-    if (line.size() > kTail && line.compare(line.size() - kTail, kHash.size(), kHash) == 0) {
-      const std::string hash =
-          to_hex(sha256(PublicBytes(std::string_view(line).substr(0, line.size() - kTail))));
-      line.replace(line.size() - 66, 64, hash);
-    }
-    previous = to_hex(sha256(PublicBytes(line)));
-    out += line;
-    if (end != std::string_view::npos) out += '\n';
-  }
-  return out;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  const std::string bytes = input.byte() == 'R' ? std::string(input.rest()) : mend(input.rest());
+  const std::string bytes = input.byte() == 'R' ? std::string(input.rest()) : fuzz::mend(input.rest());
   (void)privacy::ledger::charge_of_fragment(input.rest());
   privacy::LedgerState state;
   try {

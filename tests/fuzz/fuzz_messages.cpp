@@ -1,8 +1,9 @@
-// Messages of a round between institutions. Input: R and a file, or one of P C S O and a body as JSON, which
-// a signature would keep from a fuzzer: what a signed message of that kind says.
+// Messages of a round between institutions and of their consortium. Input: R and a file, or one of P C S O, K
+// (card), H (charter) and N (round keys) and a body as JSON, which a signature would keep from a fuzzer: what
+// a signed message of that kind says.
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/release/sealed_round.hpp"
+#include "muffle/release/membership.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muffle;
@@ -27,6 +28,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (kind == 'S') {
       const release::Seal seal = release::read_seal(header, 4);
       fuzz::demand(release::body_of(seal) == header.body, "one seal, one spelling");
+    } else if (kind == 'K') {
+      header.kind = release::MessageKind::kCard;
+      fuzz::demand(body_of(release::read_card(header, "x")) == header.body, "one card, one spelling");
+    } else if (kind == 'H') {
+      header.kind = release::MessageKind::kCharter;
+      // Whoever signs is the coordinator of the seeds.
+      if (const auto* cards =
+              header.body.is_object() && header.body.contains("cards") ? &header.body["cards"] : nullptr;
+          cards != nullptr && cards->is_array() && !cards->empty() && cards->front().is_object()) {
+        const auto sender = cards->front().find("sender");
+        if (sender != cards->front().end() && sender->is_string())
+          (void)crypto::from_hex(sender->get<std::string>(), header.sender);
+      }
+      const release::Consortium consortium(header, "x");
+      fuzz::demand(body_of(consortium.charter) == header.body, "one charter, one spelling");
+    } else if (kind == 'N') {
+      header.kind = release::MessageKind::kRoundKeys;
+      fuzz::demand(body_of(release::read_round_keys(header, "x")) == header.body,
+                   "one list of keys, one spelling");
     } else {
       const release::Opening opening = release::read_opening(header, 4);
       fuzz::demand(release::body_of(opening) == header.body, "one opening, one spelling");

@@ -10,7 +10,7 @@
 #include "muffle/features/rff.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
-#include "muffle/release/messages.hpp"
+#include "muffle/release/membership.hpp"
 #include "muffle/schema/schema.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
@@ -148,6 +148,22 @@ void messages() {
   const SignedHeader one = add('C', MessageKind::kContribution, body_of(contribution), {1, 2, 3});
   add('S', MessageKind::kSeal, body_of(Seal{{one, one}}), {});
   add('O', MessageKind::kOpening, body_of(Opening{{key.public_key()}, true}), {4, 5});
+  Card card{.name = "north", .box = crypto::ExchangeKey::generate().point(), .coordinator = true};
+  const SignedHeader coordinator = add('K', MessageKind::kCard, body_of(card), {});
+  const crypto::SiteKey south = crypto::SiteKey::generate("south");
+  card = {.name = "south", .box = card.box, .site = true, .key_holder = true};
+  SignedHeader member{.kind = MessageKind::kCard};
+  member.body = body_of(card);
+  add('H', MessageKind::kCharter,
+      body_of(Charter{.title = "stays",
+                      .admission = "by telephone",
+                      .cards = {coordinator, sign(std::move(member), south)},
+                      .revoked = {crypto::SiteKey::generate("west").public_key()}}),
+      {});
+  add('N', MessageKind::kRoundKeys,
+      body_of(
+          RoundKeys{16, {crypto::ExchangeKey::generate().point(), crypto::ExchangeKey::generate().point()}}),
+      {});
 }
 
 void ledgers() {

@@ -201,7 +201,7 @@ TEST(PairRounds, DigitsThatBuildsDifferInDecideNothing) {
     return out;
   };
   const Choice first = tables_of_round(wanted, twins(0), 1, 1, 2, 5);
-  ASSERT_TRUE(first.steady);
+  ASSERT_TRUE(first.steady());
   for (std::uint64_t build = 1; build < 20; ++build) {
     const Choice other = tables_of_round(wanted, twins(build), 1, 1, 2, 5);
     ASSERT_EQ(other.tables.size(), first.tables.size());

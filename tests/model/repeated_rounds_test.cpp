@@ -1,5 +1,6 @@
 // Releases in rounds whose choices are repeated: what was chosen otherwise is found, and what another build
 // may choose otherwise is not called a forgery.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "muffle/model/rounds.hpp"
 #include "release/judged_release.hpp"
 #include "release/sample_artifact.hpp"
+#include "support/expect_error.hpp"
 
 namespace muffle::model {
 namespace {
@@ -189,16 +191,13 @@ TEST_F(RepeatedRoundsOfThree, ExchangedRoundsAreRefused) {
 }
 
 TEST_P(RepeatedRounds, WhatCannotBeRepeatedIsNeitherGoodNorRefused) {
-  Artifact old = honest_, other = honest_;
-  old.maps.front().workload.reset();
+  Artifact other = honest_;
   other.maps.front().workload->rule += 1;
-  for (const Artifact& a : {old, other}) {
-    const release::Verification v = judged(release::artifact_bytes(a));
-    EXPECT_EQ(v.code(), ExitCode::kUnvouched) << release::verification_text(v);
-    EXPECT_THAT(release::verification_text(v),
-                testing::HasSubstr("consistent, but what its later rounds count was not recomputed"));
-    EXPECT_THROW(release::require_passed(v), Error);
-  }
+  const release::Verification v = judged(release::artifact_bytes(other));
+  EXPECT_EQ(v.code(), ExitCode::kUnvouched) << release::verification_text(v);
+  EXPECT_THAT(release::verification_text(v),
+              testing::HasSubstr("consistent, but what its later rounds count was not recomputed"));
+  EXPECT_THROW(release::require_passed(v), Error);
 }
 
 /// a's and b's bins are learned; b has 8 and a missing value.
@@ -254,12 +253,50 @@ TEST(RepeatedRoundsOfLearnedBins, GroupsFollowFromTheFirstRoundsTreesAndForgedOn
   }
 }
 
-TEST(RepeatedRoundsOfOne, WhatSeveralMapsOfOneRoundCountIsTheOwnersWord) {
+// Whoever takes away what the rounds chose from gets no softer verdict than whoever changes it.
+TEST_P(RepeatedRounds, AReleaseThatDoesNotSayWhatItsRoundsChoseFromIsRefused) {
+  Artifact stripped = honest_;
+  stripped.maps.front().workload.reset();
+  expect_refused(stripped, "labelled rounds");
+  for (features::NamedMap& map : stripped.maps) map.round = 1;
+  expect_refused(stripped, "as if it were of one round");
+  for (features::NamedMap& map : stripped.maps) map.name = fmt::format("m{}", map.name.back());
+  expect_refused(stripped, "and under other names");
+}
+
+class RepeatedRoundsOfOne : public testing::Test {
+ protected:
+  /// Two maps of counts in one round, that count these tables and no others.
+  static release::ReleaseSettings settings(const std::string& first, const std::string& first_counts,
+                                           const std::string& second, const std::string& second_counts) {
+    const schema::Schema schema = test::table_schema({3, 4, 2}, 2);
+    const auto map = [&](const std::string& name, const std::string& counts) {
+      return test::named(
+          name, test::make_map("pairs", {{"weights", "[\"*=0\", \"*:*=0\", \"" + counts + "=1\"]"}}, schema));
+    };
+    privacy::PrivacySpec privacy = release::testing_artifact::privacy_of({});
+    privacy.rounds = 1;
+    return {schema, {}, {map(first, first_counts), map(second, second_counts)}, privacy, false, 1000};
+  }
+};
+
+TEST_F(RepeatedRoundsOfOne, WhatSeveralMapsCountIsTheOwnersWord) {
   EXPECT_FALSE(repeat_choices(release::testing_artifact::sample_artifact()));
-  const auto check = repeat_choices(release::testing_artifact::sample_tables());
+  const release::ReleasePlan plan = release::make_plan(in_rounds(settings("all", "a:b", "few", "a:c")));
+  const auto check = repeat_choices(release::testing_artifact::artifact_of(plan));
   ASSERT_TRUE(check);
   EXPECT_EQ(check->outcome, release::Check::Outcome::kPass);
   EXPECT_THAT(check->detail, ::testing::HasSubstr("public by its owner's word"));
+}
+
+TEST_F(RepeatedRoundsOfOne, MapsThatLookLikeRoundsAreConfiguredByNobody) {
+  const auto refused = [](const release::ReleaseSettings& settings, const char* why) {
+    test::expect_error(ExitCode::kConfig, {why}, [&] { (void)in_rounds(settings); });
+    EXPECT_EQ(repeat_choices(release::testing_artifact::artifact_of(release::make_plan(settings)))->outcome,
+              Outcome::kFail);
+  };
+  refused(settings("all", "a:b", "few", "a:b"), "count the same columns");
+  refused(settings("p-1", "a:b", "p-2", "a:c"), "have names that rounds of one map have");
 }
 
 }  // namespace

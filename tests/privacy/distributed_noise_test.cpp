@@ -269,7 +269,7 @@ TEST(NoiseShareTest, RefusesOtherLengths) {
 }
 
 TEST(AggregationModeTest, ContradictionsAreRefusedTogether) {
-  EXPECT_NO_THROW(require_valid({}));
+  EXPECT_NO_THROW(require_valid(AggregationMode()));
   EXPECT_NO_THROW(require_valid(DistributedNoise{5, 4, SignedSites{2, 4}}));
   EXPECT_NO_THROW(require_valid(DistributedNoise{1, 0}));
   const auto refused = [](std::initializer_list<std::string> parts, const AggregationMode& mode) {

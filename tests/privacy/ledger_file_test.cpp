@@ -1,6 +1,4 @@
 // The ledger's file and its lock.
-#include "privacy/ledger_file.hpp"
-
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include <thread>
 
 #include "ledger_fixture.hpp"
+#include "muffle/core/chained_file.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "privacy/ledger_entry.hpp"
@@ -111,7 +110,7 @@ TEST_F(LedgerFileTest, CreatingNeverReplacesALedger) {
   { open(); }
   const std::string before = read_file(file_);
   // As if this machine's cache of a network folder had not shown the file.
-  ledger::create_with_line(file_, "another first line");
+  create_book(file_, {"ledger", "", "", "", "", ""}, "another first line");
   EXPECT_EQ(read_file(file_), before);
   EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
 }
@@ -177,7 +176,7 @@ TEST_F(LedgerFileTest, ATornChargeOfAnotherUnitIsNotMendedAway) {
   fifty.unit.max_records_per_person = 50;
   { open().begin(terms(0.5)); }
   const LedgerState state = read_ledger(file_);
-  const std::string line = ledger::render({state.lines, state.head, state.data_id, ledger::today(), "here",
+  const std::string line = ledger::render({state.lines, state.head, state.data_id, today(), "here",
                                            ledger::IntentLine{std::string(32, 'a'), fifty}});
   const std::string torn = read_file(file_) + line.substr(0, line.size() - 5);
   write_file_atomically(file_, torn);

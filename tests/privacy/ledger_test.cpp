@@ -202,5 +202,32 @@ TEST_F(LedgerTest, AnArtifactThatNoChargeIsBoundToIsNotAdopted) {
   EXPECT_TRUE(open().settle(terms(0.25), found(bound, 'a'))) << "the one that was made for it is";
 }
 
+TEST_F(LedgerTest, AContributionsChargeSaysWhatIsLeftIfAllBetrayTheSiteAndWhenItsRoundWasReleased) {
+  const std::string hash(64, 'a'), release(64, 'b');
+  ChargeTerms asked = terms(0.25);
+  asked.run = "round 17";
+  asked.alone_mu = 0.5;
+  {
+    Ledger ledger = open();
+    const std::string id = ledger.begin(asked);
+    ledger.bind(id, hash);
+    expect_error(ExitCode::kInvariant, {"not committed"}, [&] { ledger.note_release(id, release); });
+    ledger.commit(id, hash);
+    ledger.note_release(id, release);
+    expect_error(ExitCode::kInvariant, {"twice"}, [&] { ledger.note_release(id, release); });
+  }
+  const LedgerState state = read_ledger(file_);
+  ASSERT_EQ(state.charges_for("round 17").size(), 1u);
+  EXPECT_TRUE(state.charges_for("round 18").empty());
+  EXPECT_EQ(state.charges[0].terms.alone_mu, 0.5);
+  EXPECT_EQ(state.charges[0].released, release);
+  EXPECT_NEAR(state.spent_mu(), 0.25, 1e-12)
+      << "the second figure decides nothing, nor does the release cost";
+  EXPECT_NE(ledger_text(state).find("if everybody else betrays the site"), std::string::npos);
+  asked.alone_mu = 0.1;  // less than the charge: nobody's betrayal helps
+  Ledger ledger = open();
+  expect_error(ExitCode::kProtocol, {"betrays"}, [&] { ledger.begin(asked); });
+}
+
 }  // namespace
 }  // namespace muffle::privacy

@@ -29,7 +29,7 @@ SensitivityInput rff_input(const PrivacySpec& spec) {
 }
 
 /// One number in units of 2^-bits.
-std::vector<features::CoordinatePart> numbers_of(int bits) { return {{{{1, std::ldexp(1.0, bits)}}, 1}}; }
+std::vector<bounds::CoordinatePart> numbers_of(int bits) { return {{{{1, std::ldexp(1.0, bits)}}, 1}}; }
 std::uint64_t drawn(const NoisePlan& plan) { return plan.parts.at(0).runs.at(0).sigma_lattice; }
 
 PrivacySpec main_job() { return {.epsilon = 1.0, .noise_multiplier = {}, .max_records_per_person = 1}; }
@@ -90,7 +90,7 @@ TEST(PlanNoise, APersonInSeveralFilesMultipliesTheBound) {
 TEST(PlanNoise, EveryRunGetsSigmaInItsOwnUnits) {
   const PrivacySpec spec = main_job();
   const double half = std::ldexp(0.5, 32) * std::nextafter(std::sqrt(2.0), 2.0);
-  const std::vector<features::CoordinatePart> coordinates{
+  const std::vector<bounds::CoordinatePart> coordinates{
       {{{197, 0x1p32}, {19'306, half}}, 10}, {{{5'000, 0x1p24 / 3}}, 10}, {{{10, 0x1p24}}, 1}};
   const NoisePlan plan = plan_noise(spec, rff_input(spec), coordinates);
   EXPECT_EQ(length_of(plan.parts), 10u * (197 + 19'306) + 50'000 + 10);

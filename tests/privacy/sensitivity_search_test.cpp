@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/features/block.hpp"
+#include "muffle/features/mixed.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 
 namespace muffle::privacy {

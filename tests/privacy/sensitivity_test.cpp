@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/features/block.hpp"
+#include "muffle/features/mixed.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::privacy {
 namespace {
 
-using features::BlockBound;
+using bounds::BlockBound;
 using test::expect_error;
 
 // Counts, a signed block and a light non-negative one, and a record that the second block alone refuses. Were
@@ -112,6 +112,18 @@ TEST(Sensitivity, DerivationNamesEveryStep) {
   }
   in.adjacency = Adjacency::kAddRemoveOne;
   EXPECT_NE(combined_sensitivity(in).derivation.find("Add/remove-one"), std::string::npos);
+}
+
+TEST(Sensitivity, DerivationProvesABoundOnce) {
+  SensitivityInput in = blocks({{1.0, false, "Theorem A."}, {1.0, true, "Theorem B."}});
+  in.blocks.push_back(features::weighted(in.blocks[0], 0.5));
+  in.blocks.push_back(in.blocks[1]);
+  in.blocks[3].nonnegative_kernel = false;  // the same words, another bound
+  const std::string text = combined_sensitivity(in).derivation;
+  EXPECT_NE(text.find("Block 3: by the theorem of block 1, scaled by 0.5: B = 0.5. "), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("Theorem A"), text.rfind("Theorem A"));
+  EXPECT_NE(text.find("Theorem B"), text.rfind("Theorem B"));
 }
 
 TEST(Sensitivity, RefusesAbsurdInput) {

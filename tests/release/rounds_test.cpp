@@ -156,7 +156,12 @@ TEST(Rounds, AReleaseSaysWhichRoundEachMapIsOfAndVerifies) {
   const Artifact read = parse_artifact(bytes, "x.mfl");
   EXPECT_EQ(read.rounds(), 3u);
   EXPECT_EQ(artifact_bytes(read), bytes);
-  EXPECT_NE(privacy_statement_text(read).find("in 3 rounds"), std::string::npos);
+  const std::string text = privacy_statement_text(read);
+  EXPECT_NE(text.find("in 3 rounds"), std::string::npos);
+  EXPECT_NE(text.find("Block 3: by the theorem of block 1"), std::string::npos)
+      << "a bound is proved once, not once a round";
+  const std::string theorem = "a record adds one number to one cell of every table";
+  EXPECT_EQ(text.find(theorem), text.rfind(theorem));
   Evidence evidence;
   evidence.release = bytes;
   evidence.name = "x.mfl";

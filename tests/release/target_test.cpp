@@ -99,10 +99,26 @@ TEST(FewRecords, AreTakenNoteOfWhereTheNoisyTotalSaysSoBeyondItsNoise) {
     EXPECT_NE(few_records(of_records(a, edge - 1)), "");
     EXPECT_EQ(few_records(of_records(a, edge + 1)), "");
     const Artifact few = of_records(a, 100);
-    EXPECT_THAT(privacy_statement_text(few),
+    EXPECT_THAT(privacy_statement_text(few), testing::HasSubstr("Data: by its noisy totals only"));
+    EXPECT_THAT(privacy_statement_json(few),
                 testing::HasSubstr("of the 1000 records are in this release (99 % interval)"));
     EXPECT_THAT(privacy_statement_text(of_records(a, 1000)), testing::Not(testing::HasSubstr("interval")));
   }
+}
+
+TEST(FewRecords, AreThoseOfAPersonTooManyOnlyWhereThereArePersons) {
+  Artifact a = sample_tables();
+  std::fill(a.values.begin(), a.values.end(), 0);
+  a = of_records(a, 100);
+  EXPECT_THAT(few_records(a), testing::HasSubstr("The others did not fit schema and settings"));
+  schema::Table table = *a.schema.table;
+  schema::Column who;
+  who.name = "who";
+  who.role = schema::ColumnRole::kPerson;
+  table.columns.push_back(who);
+  a.schema.table = std::make_shared<const schema::Table>(table);
+  EXPECT_THAT(few_records(a),
+              testing::HasSubstr("The others are beyond what a person may own, or did not fit"));
 }
 
 TEST(FewRecords, NothingIsSaidWhereNothingIsKnown) {

@@ -10,6 +10,9 @@
 #include <map>
 
 #include "support/expect_error.hpp"
+#ifdef MUFFLE_HTTPS
+#include "support/https.hpp"
+#endif
 #include "support/temporary_folder.hpp"
 
 namespace muffle::round {
@@ -18,21 +21,44 @@ namespace {
 using test::expect_error;
 namespace fs = std::filesystem;
 
-/// For each kind, how a test makes an empty place and its address.
-const std::map<std::string_view, std::function<std::string(const fs::path& scratch)>>& places() {
-  static const std::map<std::string_view, std::function<std::string(const fs::path&)>> all{
-      {"folder", [](const fs::path& scratch) {
+/// An empty place for messages, while it lives.
+struct Place {
+  std::string address;
+  http::ClientSettings network{};
+  std::shared_ptr<void> host{};
+};
+
+/// For each kind, how a test makes one.
+const std::map<std::string_view, std::function<Place(const fs::path& scratch)>>& places() {
+  static const std::map<std::string_view, std::function<Place(const fs::path&)>> all{
+      {"folder",
+       [](const fs::path& scratch) {
          fs::create_directory(scratch / "exchange");
-         return (scratch / "exchange").string();
+         return Place{(scratch / "exchange").string()};
+       }},
+      {"https", [](const fs::path& scratch) {
+#ifdef MUFFLE_HTTPS
+         const auto host = std::make_shared<test::HttpsPlace>(scratch);
+         return Place{host->server.address(), host->settings, host};
+#else
+         return Place{};
+#endif
        }}};
   return all;
 }
 
 class EveryExchange : public testing::TestWithParam<std::string_view> {
  protected:
+  void SetUp() override {
+    if (place_.address.empty()) GTEST_SKIP() << "this muffle was built without HTTPS";
+    exchange_ = open();
+  }
+  /// A party at this place.
+  std::unique_ptr<Exchange> open() const { return make_exchange(place_.address, place_.network); }
+
   test::TemporaryFolder scratch_;
-  std::string address_ = places().at(GetParam())(scratch_.path());
-  std::unique_ptr<Exchange> exchange_ = make_exchange(address_);
+  Place place_ = places().at(GetParam())(scratch_.path());
+  std::unique_ptr<Exchange> exchange_;
 };
 
 TEST(Exchanges, EveryKindHasAPlaceInTheseTests) {
@@ -46,10 +72,10 @@ TEST_P(EveryExchange, CarriesMessagesAsTheyAre) {
   std::string every(256, '\0');
   for (int b = 0; b < 256; ++b) every[static_cast<std::size_t>(b)] = static_cast<char>(b);
   const std::map<std::string, std::string> messages{
-      {"proposal", every}, {"contribution-North.1", std::string(3'000'000, 'x')}, {"empty", ""}, {"9", "9"}};
+      {"proposal", every}, {"contribution-North.1", std::string(9'000'000, 'x')}, {"empty", ""}, {"9", "9"}};
   for (const auto& [name, bytes] : messages) exchange_->put(name, bytes);
   // Another party at the same place.
-  const std::unique_ptr<Exchange> other = make_exchange(address_);
+  const std::unique_ptr<Exchange> other = open();
   EXPECT_EQ(other->list(), (std::vector<std::string>{"9", "contribution-North.1", "empty", "proposal"}));
   for (const auto& [name, bytes] : messages) EXPECT_EQ(other->get(name, bytes.size()), bytes) << name;
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "muffle/schema/table_toml.hpp"
+#include "schema/draft_answers.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::schema {
@@ -68,39 +69,110 @@ TEST(Draft, RefusesToBeReadUntilEverythingOpenIsFilledIn) {
 TEST(Draft, WritesWhatWasAnswered) {
   std::vector<DraftColumn> columns =
       of_types({ColumnType::kInteger, ColumnType::kInteger, ColumnType::kCategory, ColumnType::kDate,
-                ColumnType::kDatetime, ColumnType::kCategory, ColumnType::kInteger});
+                ColumnType::kDatetime, ColumnType::kCategory, ColumnType::kInteger, ColumnType::kInteger});
   const std::string asked =
       ask(columns,
+          "\"\", not known\n"
           // A decimal after all; a wrong type, wrong numbers and bounds the wrong way round.
-          "number\ndecimal\n\nmany\n1\nlow\n0.25\n9.5\n-1\n-0.5\n9.5\nnever\n"
+          "number\ndecimal\nmany\nlow, 9.5\n9.5, -0.5\n-0.5, 9.25\n"
           // A number that is the class: its type is asked for again.
-          "\nlabel\ndecimal\nlabel\ncategory\n0\n1\n1\n\n"
-          "\n\nred\nblue, dark\n\nempty, not known\n"
-          "\n\n2001-02-30\n2001-01-01\n2003-12-31\nnever\n"
-          "\n\n2001-01-01 00:00:00\n2001-01-01T23:59:59\n?\n"
-          "\nperson\n"
-          "ignore\n");
-  EXPECT_THAT(asked, HasSubstr("Column 7 of 7: c7"));
+          "label\ncategory label\n0, 1, 1\n0, 1\n"
+          "missing\nred, \"blue, dark\",\n green\n"
+          "\n2001-02-30, 2001-03-01\n2001-01-01, 2003-12-31\n"
+          "date %d.%q.%Y\ndatetime missing %d.%m.%Y %H:%M\n2001-01-01 00:00, 2001-01-01T23:59\n"
+          "person\n"
+          "ignore\n"
+          "\n<5, 90+\n");
+  EXPECT_THAT(asked, HasSubstr("Column 7 of 8: c7"));
+  EXPECT_THAT(asked, HasSubstr("Two values"));
   EXPECT_THAT(asked, HasSubstr("is not a number"));
-  EXPECT_THAT(asked, HasSubstr("has more places"));
   EXPECT_THAT(asked, HasSubstr("below the least"));
   EXPECT_THAT(asked, HasSubstr("is not a date"));
-  EXPECT_THAT(asked, HasSubstr("there already"));
+  EXPECT_THAT(asked, HasSubstr("there twice"));
+  EXPECT_THAT(asked, HasSubstr("a conversion that muffle does not know"));
   const std::string text = draft_toml(columns, "");
   EXPECT_THAT(text, Not(HasSubstr("FILL-IN")));
   EXPECT_THAT(text, Not(HasSubstr("a guess"))) << "a person has seen them";
   const Table t = read(columns);
   EXPECT_EQ(t.columns[0].type, ColumnType::kDecimal);
   EXPECT_EQ(t.columns[0].lo, -0.5);
+  EXPECT_EQ(t.columns[0].decimals, 2) << "as the bounds were written";
   EXPECT_EQ(t.label(), 1U);
   EXPECT_EQ(t.columns[1].values.size(), 2U);
   EXPECT_EQ(t.columns[2].values[1].name, "blue, dark");
+  EXPECT_EQ(t.columns[2].values[2].name, "green");
   EXPECT_EQ(t.columns[2].spellings, (std::vector<std::string>{"", "not known"}));
   EXPECT_EQ(t.columns[3].hi - t.columns[3].lo, 1094);
-  EXPECT_EQ(t.columns[4].hi - t.columns[4].lo, 86399);
-  EXPECT_EQ(t.columns[4].spellings, (std::vector<std::string>{"?"}));
+  EXPECT_EQ(t.columns[4].hi - t.columns[4].lo, 86340);
+  EXPECT_EQ(t.columns[4].notation.format, "%d.%m.%Y %H:%M");
+  EXPECT_TRUE(t.columns[4].missing);
   EXPECT_EQ(t.person(), 5U);
   EXPECT_EQ(t.columns[6].type, ColumnType::kIgnore);
+  EXPECT_EQ(t.columns[7].notation.top_code, "90+");
+  EXPECT_EQ(t.columns[7].notation.bottom_code, "<5");
+  EXPECT_EQ(t.columns[7].lo, 4) << "the largest that it stands for";
+}
+
+TEST(Draft, GoesBackAndTakesUpEarlierAnswers) {
+  const auto two = [] { return of_types({ColumnType::kInteger, ColumnType::kCategory}); };
+  std::vector<DraftColumn> columns = two();
+  Answers kept;
+  const auto keep = [&](const std::string& column, const std::vector<std::string>& all) {
+    kept[column] = all;
+  };
+  std::istringstream first("\n\n0, 9\nback\n1, 8\n\nback\nback\n2, 7\nmissing\nquit\n");
+  std::ostringstream out;
+  EXPECT_FALSE(ask_for_columns(columns, first, out, {}, keep));
+  EXPECT_EQ(kept["c1"], (std::vector<std::string>{"", "2, 7"})) << out.str();
+  EXPECT_EQ(kept["c2"], std::vector<std::string>{"missing"});
+  EXPECT_EQ(columns[0].hi, 7.0);
+  EXPECT_FALSE(columns[1].missing) << "a column that is not finished is as it was";
+
+  columns = two();
+  std::istringstream second("a, b\n");
+  out.str("");
+  EXPECT_TRUE(ask_for_columns(columns, second, out, kept));
+  EXPECT_THAT(out.str(), Not(HasSubstr("Column 1")));
+  EXPECT_EQ(columns[0].hi, 7.0);
+  EXPECT_EQ(columns[1].values, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(columns[1].missing, (std::vector<std::string>{"", "NA"}));
+}
+
+TEST(Draft, ListsAreOneSyntax) {
+  using List = std::vector<std::string>;
+  EXPECT_EQ(split_list("a, b c ,\"d, e\",\"\", \"f\"\"g\" "), (List{"a", "b c", "d, e", "", "f\"g"}));
+  for (const char* wrong : {"", "a,,b", "a,", "\"a", "\"a\"b", "a\"b\""})
+    EXPECT_FALSE(split_list(wrong)) << wrong;
+}
+
+TEST(Draft, WhatNothingTellsApartIsAskedFor) {
+  std::vector<DraftColumn> columns = of_types({ColumnType::kDate, ColumnType::kDecimal});
+  for (const char* format : {"%d/%m/%Y", "%m/%d/%Y"}) {
+    columns[0].choices.push_back(columns[0]);
+    columns[0].choices.back().choices.clear();
+    columns[0].choices.back().notation.format = format;
+  }
+  columns[1].choices = {columns[1], columns[1]};
+  columns[1].choices[0].notation.decimal_mark = ",";
+  columns[1].choices[1].type = ColumnType::kInteger;
+  columns[1].choices[1].notation.thousands_mark = ",";
+  for (DraftColumn& c : columns) {
+    const auto choices = c.choices;
+    c = choices[0];
+    c.choices = choices;
+  }
+  EXPECT_TRUE(columns[0].is_open());
+  const std::string text = draft_toml(columns, "");
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "format = \"FILL-IN\"  # nothing tells which: format = \"%d/%m/%Y\", or format = \"%m/%d/%Y\""));
+  EXPECT_THAT(text, HasSubstr("decimal_mark = \",\", or type = \"integer\", thousands_mark = \",\""));
+  ask(columns, "\n3\n2\n\n2020-01-01, 2020-12-31\n2\n\n0, 5000\n");
+  const Table t = read(columns);
+  EXPECT_EQ(t.columns[0].notation.format, "%m/%d/%Y");
+  EXPECT_EQ(t.columns[1].type, ColumnType::kInteger);
+  EXPECT_EQ(t.columns[1].notation.thousands_mark, ",");
 }
 
 // A public sample says nothing of roles: which column is the class, and whose a row is, is asked all the
@@ -114,13 +186,13 @@ TEST(Draft, AsksForTheRolesOfColumnsThatASampleHasFilledIn) {
   columns[2].values = columns[3].values = {"no", "yes"};
   columns[2].missing = {"?"};
   const std::string asked = ask(columns,
-                                "\n"                  // a feature
-                                "category\nperson\n"  // of a sample's identifiers
+                                "\n"        // a feature
+                                "person\n"  // of a sample's identifiers
                                 "label\n"
                                 "label\nperson\n\n");  // both are taken
   EXPECT_THAT(asked, HasSubstr("an identifier"));
   EXPECT_THAT(asked, HasSubstr("'c3' has this role already"));
-  EXPECT_THAT(asked, Not(HasSubstr("least value"))) << "it is filled in";
+  EXPECT_THAT(asked, Not(HasSubstr("the least and"))) << "it is filled in";
   const Table t = read(columns);
   EXPECT_EQ(t.person(), 1U);
   ASSERT_EQ(t.label(), 2U);
@@ -132,11 +204,28 @@ TEST(Draft, LeavesOpenWhatNobodyAnswers) {
   std::vector<DraftColumn> columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
   ask(columns, "\n\n\n\n\n\n\n\n\n");
   EXPECT_TRUE(columns[0].is_open() && columns[1].is_open());
-  columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
-  ask(columns, "\n\n3\n");
-  EXPECT_EQ(columns[0].lo, 3.0) << "answered before the end";
-  EXPECT_TRUE(columns[0].is_open() && columns[1].guessed);
   EXPECT_THAT(draft_toml(columns, ""), HasSubstr("hi = \"FILL-IN\""));
+  columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
+  std::istringstream in("\n\n3, 4\n");
+  std::ostringstream out;
+  EXPECT_FALSE(ask_for_columns(columns, in, out)) << "the input has ended";
+  EXPECT_EQ(columns[0].lo, 3.0);
+  EXPECT_TRUE(columns[1].guessed);
+}
+
+TEST(Draft, BoundsThatAreCodesAreKeptOnlyWhereTheAnswerIs) {
+  DraftColumn whole;
+  whole.type = ColumnType::kInteger;
+  EXPECT_NE(take_bounds("95, 90+", whole), "");
+  EXPECT_EQ(take_bounds("0, 120", whole), "");
+  EXPECT_EQ(whole.notation.top_code, "");
+  EXPECT_EQ(whole.hi, 120);
+  DraftColumn tenths;
+  tenths.type = ColumnType::kDecimal;
+  EXPECT_EQ(take_bounds("<0.5, 90.5+", tenths), "");
+  EXPECT_EQ(tenths.decimals, 1);
+  EXPECT_DOUBLE_EQ(tenths.lo.value_or(0), 0.4);
+  EXPECT_EQ(tenths.notation.top_code, "90.5+");
 }
 
 }  // namespace

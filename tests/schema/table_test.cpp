@@ -91,6 +91,23 @@ TEST(TableToml, ReadsEveryTypeAndRole) {
   EXPECT_EQ(table.columns[8].values.at(1).name, "true");
 }
 
+TEST(TableToml, APersonOfATypeOfNumbersIsANumber) {
+  const Table texts = visits();
+  EXPECT_FALSE(texts.columns[7].numeric);
+  for (const char* type : {"integer", "decimal"}) {
+    std::string toml = kVisits;
+    const std::string as_text = "name = \"who\"\ntype = \"category\"";
+    toml.replace(toml.find(as_text), as_text.size(), fmt::format("name = \"who\"\ntype = \"{}\"", type));
+    const Table numbers = parse_table_toml(toml, "visits.toml");
+    EXPECT_TRUE(numbers.columns[7].numeric);
+    EXPECT_NE(table_hash(numbers), table_hash(texts)) << "other rows count";
+    const nlohmann::json json = to_json(numbers);
+    const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+    EXPECT_EQ(read_table(JsonFields(json, document, "table.")), numbers);
+    EXPECT_EQ(differences(numbers, texts), "column 'who': type");
+  }
+}
+
 TEST(TableToml, FieldsComeBackAsTheyWere) {
   const Table table = visits();
   const std::vector<std::pair<std::size_t, std::vector<std::string>>> cases{

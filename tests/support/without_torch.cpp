@@ -5,6 +5,7 @@
 
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/features/lift.hpp"
+#include "muffle/features/mixed.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
@@ -54,7 +55,8 @@ std::size_t twin_columns(const features::FeatureMap& map) {
 }
 
 bool takes_relaxed(const features::FeatureMap& map) {
-  return map.kind().starts_with("table-") || map.kind() == "one-hot";
+  return dynamic_cast<const features::TableNumbersMap*>(&map) != nullptr ||
+         dynamic_cast<const features::OneHotMap*>(&map) != nullptr;
 }
 
 std::string trainable_maps() { return "\"rff\""; }

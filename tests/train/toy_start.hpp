@@ -65,7 +65,7 @@ inline train::Problem start_problem(const release::Artifact& release) {
   problem.class_share = target.class_share;
   for (const std::size_t b : train::matched_maps(release.maps, true)) {
     train::MatchedMap map = train::match_map(release, b, target, torch::kCPU);
-    for (double& w : map.matching.weights) w *= map.weight * map.weight;
+    for (double& w : map.matching.weights) w *= map.loss_weight;
     problem.maps.push_back(std::move(map.matching));
   }
   return problem;

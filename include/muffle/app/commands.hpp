@@ -10,6 +10,7 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/round/draft.hpp"
 
 namespace muffle::app {
 
@@ -106,6 +107,61 @@ struct SchemaCommand {
 /// @param in  answers questions where standard input and output are a terminal  @param out  what it prints
 /// @throws DataError  the file is no such table;  ConfigError  of the schema;  IoError; UsageError.
 void schema_command(const SchemaCommand& command, std::istream& in, std::ostream& out);
+
+/// `muffle coordinator serve`.
+struct ServeCommand {
+  std::string folder;                ///< the round's messages
+  std::string listen;                ///< ADDRESS:PORT
+  std::string cert, key, client_ca;  ///< PEM files; empty: none
+};
+
+/// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`: the verbs of people. Not collective;
+/// they read no record.
+struct PartyCommand {
+  std::string verb;          ///< "site init", "coordinator propose", "round status", ...
+  std::string folder = ".";  ///< the party's own
+  std::string exchange;      ///< the consortium's messages; empty: as the party's settings say
+  std::string round;         ///< first digits of its id; empty: the only one
+  std::string name;          ///< of init: the new party's; of pin and admit: whose card
+  std::string words;         ///< of pin and admit: the fingerprint that its holder read out
+  bool key_holder = false, no_records = false;  ///< of init
+  std::vector<std::string> approvers;           ///< of init: .pub files
+  std::string key;                              ///< of approve: the person's key file
+  std::string code = "person";                  ///< of decline
+  std::string title, admission;                 ///< of charter; the title also of propose
+  std::vector<std::string> revoke;              ///< of charter: members' names
+  round::Wishes wishes;                         ///< of propose
+  double contribute_days = 14, open_days = 7;   ///< of propose
+  bool dry_run = false;                         ///< of propose
+  double every_s = 60;                          ///< of run: between two steps
+  std::string html;                             ///< of status: the page's file; empty: none
+  ServeCommand serve;
+};
+/// @param sources  of propose: the configuration of the release
+/// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
+void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
+/// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
+/// coordinator, of sites and of what is between them, and a process for every act. Not collective.
+struct SimulateCommand {
+  int sites = 3;
+  std::string out;  ///< a new folder
+};
+/// Deals the records of the configuration to the sites, contiguously.
+/// @throws ConfigError; Error  of an act that failed, with its exit code.
+void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
+
+/// `muffle site step`, `site run` and `coordinator step`. The site's read its records, once its policy says
+/// yes.
+/// @throws as round/step.hpp: the first round's error, once all rounds had their step.
+void step_command(const PartyCommand& command, std::ostream& out);
+/// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
+/// ends. Needs a network, and no key. @throws as round::synchronise().
+void sync_party(const PartyCommand& command, bool site, std::ostream& out);
+/// Until SIGTERM or SIGINT. @throws as http::Server.
+void serve(const ServeCommand& command, std::ostream& out);
+
+/// Those of the coordinator. @throws as party_command().
+void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
 
 // Commands that compute with public numbers alone: no records, no budget, and no MPI but for audit. What they
 // print is in `format` "text" or "json" (docs/reference/accounting.md has the JSON keys).

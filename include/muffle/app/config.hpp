@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,10 +12,12 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/http/settings.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
 #include "muffle/round/settings.hpp"
+#include "muffle/site/policy.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
 
@@ -39,8 +44,23 @@ struct Config {
     double deadline_s = 600;
     std::int64_t threads = 0;  ///< 0: the cores that the rank owns
   } runtime;
-  release::ReleasePlan plan;  ///< of a release: what follows from the above, as load_config() checked it
+  release::ReleasePlan plan;    ///< of a release: what follows from the above, as load_config() checked it
+  std::set<std::string> named;  ///< keys that some source gives, "sample.count"
+
+  /// Of a party's own site.toml or coordinator.toml, whose keys these and few others are; none: a job's
+  /// configuration.
+  struct Party {
+    bool site = true;              ///< false: the coordinator, or a key holder without records
+    std::string exchange;          ///< where the consortium's messages lie
+    http::ClientSettings network;  ///< how to get there, if it is an https:// address
+    site::Policy policy;
+    int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
+  };
+  std::optional<Party> party;
 };
+
+/// What records are written as where nothing says: CSV of tables, which have names and spellings; else NPZ.
+std::vector<std::string> usual_formats(const schema::Schema& schema);
 
 using settings::Stage;
 
@@ -67,6 +87,27 @@ struct ConfigSources {
 ///         out of range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
+/// A party's folder, as `muffle site init` or `muffle coordinator init` made it, and its settings. Neither
+/// the environment nor the command line changes them: what a site asks for stands in one place.
+struct PartyConfig {
+  std::filesystem::path folder;
+  /// Names of files and folders in it are absolute: relative ones begin at `folder`.
+  Config config;
+
+  const std::string& exchange() const { return config.party->exchange; }
+  const site::Policy& policy() const { return config.party->policy; }
+  /// Of the site's records: privacy.ledger, or FOLDER/ledger.jsonl.
+  std::filesystem::path ledger() const;
+  /// What the ledger has by now, with its budget; nothing is written. @throws as privacy::Ledger::preview().
+  privacy::LedgerState ledger_state() const;
+};
+/// Its settings' file: FOLDER/site.toml, or FOLDER/coordinator.toml.
+std::filesystem::path party_file(const std::filesystem::path& folder, bool site);
+/// @throws ConfigError, IoError  as load_config().
+PartyConfig load_party(const std::filesystem::path& folder, bool site);
+/// A commented file of all of a party's keys. @param values  by key, as TOML literals; others: the defaults
+std::string party_toml(bool site, const std::map<std::string, std::string>& values);
+
 /// Everything that `stages` would stumble over: what they need and is not there, and values that do not go
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
@@ -79,7 +120,8 @@ std::map<std::string, std::string> environment_settings();
 
 /// The settings that come from the environment, as a job says at its start: "privacy.epsilon
 /// (MUFFLE_PRIVACY__EPSILON), ...", without those that --set or a flag beats; empty if there are none.
-std::string from_environment(const ConfigSources& sources);
+/// @param section  only keys that begin with it, such as "privacy."
+std::string from_environment(const ConfigSources& sources, std::string_view section = {});
 
 /// All that samples can be written in: the record formats, and PNG.
 synth::Formats sample_formats();
@@ -108,6 +150,20 @@ bool names_records(const std::string& key);
 
 /// SHA-256 (hex) over the keys of `stage` (train: also those of the model), but for names_records().
 std::string stage_hash(const Config& config, Stage stage);
+
+/// A setting, as people and shells are told of it.
+struct KeyText {
+  std::string name, preset, help;  ///< "section.key", of maps "map.NAME.key"; the default as TOML
+  std::vector<std::string> words;  ///< all that it may be, if those are names
+};
+/// Keys that are there together: of every configuration, of a kind of map, of a kind with one of its
+/// settings.
+struct KeySection {
+  std::string title;     ///< `[map.NAME] with kind = "rff": ...`; empty: of every configuration
+  bool further = false;  ///< belongs to the section before it
+  std::vector<KeyText> keys;
+};
+std::vector<KeySection> described_keys();
 
 /// "section.key  (default)  meaning", one line a key: the text of `muffle config-keys`.
 std::string describe_keys();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -28,6 +29,17 @@ std::string serialize(const Container& container);
 /// @throws ProtocolError  no container, another format or version, truncated, trailing bytes, bad checksum.
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name);
+
+/// What the beginning of a container says: bytes that hold all of its header, whatever follows them.
+struct ContainerStart {
+  nlohmann::json header;
+  std::uint64_t payload = 0;  ///< bytes of its payload
+  std::uint64_t size = 0;     ///< and of the whole container
+};
+/// Reads that much of a container, whose checksum is not looked at. @throws ProtocolError  as
+/// parse_container().
+ContainerStart parse_container_start(std::string_view beginning, std::string_view format, int version,
+                                     const std::string& name);
 
 /// The "format" that the header names; empty if there is no readable header. Checks nothing else.
 std::string container_format(std::string_view bytes);

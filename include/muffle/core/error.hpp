@@ -70,14 +70,15 @@ class Error : public std::runtime_error {
 
   /// Every rank has thrown an error of this code (comm::agree): no MPI_Abort is needed.
   bool agreed() const noexcept { return agreed_; }
-  /// Another rank prints this one's message to the console; here it goes to the log file only.
+  /// Its message stands on the console already, or another rank prints it; here it goes to the log file only.
   bool quiet() const noexcept { return quiet_; }
+  /// @param quiet  another rank speaks; what is quiet already stays so
   Error& mark_agreed(bool quiet) noexcept {
     agreed_ = true;
-    quiet_ = quiet;
+    quiet_ = quiet_ || quiet;
     return *this;
   }
-  /// Not agreed, but told by another rank all the same.
+  /// Told already: by another rank, or on standard output.
   Error& mark_quiet() noexcept {
     quiet_ = true;
     return *this;

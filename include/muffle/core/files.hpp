@@ -40,9 +40,10 @@ int sync_folder_of(const std::filesystem::path& file);
 
 // What asks the system here is a WatchedStep (core/watchdog.hpp): a file system that never answers is named.
 
-/// Opens a file for private lines at its end; makes it if there is none. From its first moment this user
-/// alone may read it. What is there already must be a regular file of this user's, with one name: no link is
-/// followed, and nothing of somebody else's is written to. @throws IoError.
+/// Opens a file for private lines at its end; makes it, and its folder, if there is none. From its first
+/// moment this user alone may read it. What is there already must be a regular file of this user's, with one
+/// name, in a folder of this user's: no link is followed to either, and nothing of somebody else's is written
+/// to. @throws IoError.
 FileDescriptor open_private_file(const std::filesystem::path& path);
 
 /// A regular file, open for reading. Not thread-safe.
@@ -99,6 +100,10 @@ class NewFile {
 /// Renames a complete file or folder (fsync, rename, fsync of the new name's folder): after a power loss the
 /// new name is there, whole, or not at all. A file of that name is replaced. @throws IoError.
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// The same of a file, but never in the place of another one, as NewFile::commit_if_new(); it gets the
+/// permissions of the user's other files. @returns whether the name was free; if not, nothing has changed.
+bool move_if_new(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Writes a whole file as a NewFile. @throws IoError naming the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);

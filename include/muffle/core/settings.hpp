@@ -33,6 +33,9 @@ struct Key {
   std::string help;
   std::function<std::string(const Value&)> set;  ///< @returns empty, or what is wrong with the value
   std::function<std::string()> get;              ///< the field as a TOML literal
+  std::optional<Stage> also{};                   ///< another stage whose output it decides on
+
+  bool decides(Stage output) const { return stage == output || also == output; }
 };
 
 /// What a number may be. NaN is in no range.
@@ -61,6 +64,8 @@ class Keys {
     stage_ = stage;
     return *this;
   }
+  /// The key that was declared last decides on this stage's output, too.
+  void also(Stage stage) { keys_.back().also = stage; }
   const std::string& section() const { return section_; }
 
   void number(const char* key, double& field, Range range, std::string help);

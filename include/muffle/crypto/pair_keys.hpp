@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -36,7 +37,13 @@ class ExchangeKey {
   /// A round key as its holder keeps it. @param secret  32 bytes
   explicit ExchangeKey(SecretBytes secret);
 
+  /// Reads what save() wrote. @throws ConfigError  no such file's text, or others than the owner may read it.
+  /// @throws IoError.
+  static ExchangeKey load(const std::filesystem::path& path);
+
   const ExchangePoint& point() const { return point_; }
+  /// Writes the key's file, readable by its owner only. Never overwrites. @throws IoError.
+  void save(const std::filesystem::path& path) const;
 
  private:
   friend class PairKey;

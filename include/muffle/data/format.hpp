@@ -65,6 +65,12 @@ class Format : public schema::RecordFormat {
   virtual bool is_text() const { return false; }
   /// Why its files cannot hold such records; empty: they can.
   std::string schema_problem(const schema::Schema& schema) const;
+  /// A file that this rank's records are in; of an archive the array that they are: else its whole.
+  struct Part {
+    std::string file, array;
+  };
+  /// @throws DataError  a name is wrong, or no file has it.
+  virtual std::vector<Part> parts(const DataSpec& spec, int rank) const;
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.
   virtual std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const = 0;
   /// How to read what writers() wrote: `features` and `labels`. By default files() holds one file.

@@ -24,6 +24,7 @@ struct HeldValues {
 /// Privacy: all of it is private; it is for the terminal of whoever holds the files.
 struct RecordCheck {
   std::string files;  ///< as the settings name them
+  bool read = false;  ///< some file could be looked into; false: nothing is known of records and values
   std::uint64_t records = 0;
   std::uint64_t misfits = 0;        ///< files, headers, rows, fields and broken constraints; 0: all fits
   bool refused = false;             ///< some of it ends a job under OnError::kClamp, too

@@ -86,8 +86,10 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
 /// A random secret for DataSpec::person_key, from the operating system.
 std::string new_person_key();
 
-/// Whether some file of records is in both, under whatever name: as rank 0 finds them.
-bool share_files(const DataSpec& one, const DataSpec& other);
+/// Whether the same records are in both: the same file under whatever name, or a copy of it, byte by byte; of
+/// an archive the same array. Of all ranks' files those that can be read here are looked at.
+/// Privacy: the answer is for a refusal; nothing else of the files comes out.
+bool share_records(const DataSpec& one, const DataSpec& other, int ranks);
 
 /// The path this rank reads: dir joined, "{rank}" replaced.
 std::string resolve_path(const DataSpec& spec, const std::string& file, int rank);

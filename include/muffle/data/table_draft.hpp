@@ -1,12 +1,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/data/source.hpp"
 #include "muffle/schema/draft.hpp"
 
 namespace muffle::data {
+
+/// How the note of a column begins whose fields look like dates or numbers, and are none that muffle reads.
+inline constexpr std::string_view kUnknownNotation =
+    "dates, times or numbers in a notation that muffle does not know";
 
 /// Columns for a draft of a schema. Their names are from the header of the CSV file `file.features` (without
 /// one they are "column-1", ...). Of columns that the sample has, by name, type, bounds (rounded outwards),

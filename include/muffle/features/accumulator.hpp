@@ -6,11 +6,21 @@
 #include <span>
 #include <vector>
 
-#include "muffle/features/bounds.hpp"
+#include "muffle/bounds/bounds.hpp"
 
 namespace muffle::features {
 
+using bounds::BlockBound;
+using bounds::CoordinatePart;
+using bounds::CoordinateRun;
+using bounds::Lattice;
+using bounds::require_no_overflow;
+using bounds::weighted;
+
+/// The inner loops, once per instruction set (src/features/kernels.hpp). All return the same bits.
 struct Kernels;
+/// The fastest that this processor can run.
+const Kernels& best_kernels();
 class OuterProducts;
 
 /// What every record keeps to that is added to a sum, checked in integers: BlockBound rests on it.
@@ -72,7 +82,8 @@ class Accumulator {
   std::uint64_t added() const { return added_; }
 
   /// Adds the records' lattice values, at most kMostRows.
-  void add(const LatticeRows& rows, std::span<const std::int32_t> labels, const Kernels& kernels);
+  void add(const LatticeRows& rows, std::span<const std::int32_t> labels,
+           const Kernels& kernels = best_kernels());
   static constexpr std::size_t kMostRows = 127;
 
   /// Has z z^T of one record added with the next add() of these products. @param z  integers
@@ -82,7 +93,8 @@ class Accumulator {
   void add(OuterProducts& products, std::int32_t label);
 
   /// Adds each table's unit to one cell for each of at most kMostCells records.
-  /// @param labels  classes, every one @param cells_of  writes where in table t each record is: 0 .. cells - 1
+  /// @param labels  classes, every one @param cells_of  writes where in table t each record is: 0 .. cells -
+  /// 1
   void add(const CellUnits& units, std::span<const std::int32_t> labels,
            const std::function<void(std::size_t t, std::uint32_t* cells)>& cells_of);
   static constexpr std::size_t kMostCells = 256;

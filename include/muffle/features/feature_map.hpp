@@ -122,6 +122,7 @@ struct MapKind {
   std::string_view name;
   std::string_view summary;  ///< one line, for help
   std::unique_ptr<FeatureMap> (*make)();
+  bounds::NamedBound bound{};  ///< where it follows from a few sizes
 };
 
 /// The table of all kinds (src/features/map_kinds.inc).
@@ -132,6 +133,8 @@ std::unique_ptr<FeatureMap> make_map(std::string_view kind);
 std::string second_moments_maps();
 std::string tables_maps();
 std::string counting_maps();
+/// Of those kinds that have one.
+std::vector<bounds::NamedBound> named_bounds();
 
 /// What a map is there for.
 enum class MapRole {

@@ -15,6 +15,8 @@ struct HermiteRecursion {
   /// Of the first `count` functions; `height` and `fall` are left at 1 and 0.
   /// @param rho  of docs/math.md: 0 < rho < 1, rho / (1 - rho^2) = 1 / (2 l^2)
   HermiteRecursion(double rho, std::size_t count);
+  /// Of the Gaussian kernel of length-scale l, its height and fall too: their squares add up to at most 1.
+  static HermiteRecursion of_length_scale(double l, std::size_t count);
 
   double height = 1.0, fall = 0.0;
   std::vector<double> up, back;  ///< by order; those of order 0 are not used

@@ -67,6 +67,11 @@ class TableNumbersMap : public FeatureMap {
   virtual const FeatureMap& inner() const = 0;
 };
 
+/// What is proven about one-hot features x / sqrt(d) of k categorical columns with d categories in all: k
+/// ones a record: norm sqrt(k/d), rounded up (DP-MERF takes the loose bound 1), and no entry is negative.
+/// @throws ConfigError  not 1 <= k <= d.
+BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
+
 /// The kind "one-hot": 1 / sqrt(entries) for every category of the record, and 0 for all others.
 class OneHotMap : public FeatureMap {
  public:

@@ -9,11 +9,6 @@
 
 namespace muffle::features {
 
-/// The inner loops, once per instruction set (src/features/kernels.hpp). All return the same bits.
-struct Kernels;
-/// The fastest that this processor can run.
-const Kernels& best_kernels();
-
 /// How the frequencies omega_j of a map are drawn.
 enum class FrequencyKind {
   kDense,       ///< omega_j ~ N(0, I / l^2), independent

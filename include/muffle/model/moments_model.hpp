@@ -54,8 +54,8 @@ struct MomentsModel {
   double plain_share = 0.5;
 };
 
-/// Fits the laws; one thread. Images take seconds; in general a class takes four diagonalisations of n x n,
-/// of images five, whose time grows as n^3 (docs/explanation/moments.md).
+/// Fits the laws; one thread. Images take seconds; in general a class takes six diagonalisations of n x n,
+/// of images seven, whose time grows as n^3 (docs/explanation/moments.md).
 /// @param heartbeat  called before each (of a density on a grid: before each step)
 /// @throws ConfigError  a lift that is not affine, of too many numbers, or a model that is larger than a
 /// model file.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "muffle/features/pairs.hpp"
@@ -43,7 +44,16 @@ std::vector<features::CountTable> tables_beforehand(const features::CountTables&
 
 struct Choice {
   std::vector<features::CountTable> tables;
-  bool steady = true;  ///< every build chooses these; false: another may round a number otherwise
+  /// Of a later round, each column's: for every code its group.
+  std::vector<std::vector<std::uint32_t>> groups{};
+  /// Another build may round a number otherwise and give these columns other groups.
+  std::vector<bool> columns_in_doubt{};
+  /// It may choose other pairs, and so other groups for any column.
+  bool pairs_in_doubt = false;
+
+  bool in_doubt(std::size_t column) const { return pairs_in_doubt || columns_in_doubt.at(column); }
+  /// Every build chooses these.
+  bool steady() const;
 };
 
 /// The tables that a round counts, chosen from noisy numbers and known noise alone: post-processing. The same
@@ -58,5 +68,13 @@ struct Choice {
 /// @returns  at least one, if the workload holds one
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
                        std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round);
+
+/// What a build would have chosen for a later round, were everything that is in doubt in `own` as the
+/// `stated` tables say. Where these differ, no build chose them. @param own  tables_of_round() of the same
+/// round
+std::vector<features::CountTable> settled_as(const std::vector<features::CountTable>& stated,
+                                             const Choice& own, const features::CountTables& workload,
+                                             const release::NoisyTables& so_far, std::size_t round,
+                                             std::size_t rounds);
 
 }  // namespace muffle::model

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "muffle/bounds/bounds.hpp"
+
 namespace muffle::privacy {
 
 /// What is asked of `muffle account`: what Gaussian releases promise, or what noise a promise needs.
@@ -18,6 +20,7 @@ struct AccountRequest {
   std::optional<double> counts;     ///< weight of class counts released beside the blocks
   std::uint64_t max_records_per_person = 1;
   std::string format = "text";
+  std::vector<bounds::NamedBound> named_bounds = {};  ///< what a block may say in place of a norm
 };
 /// What it prints, in `format` "text" or "json"; docs/reference/accounting.md has the theorems and the JSON
 /// keys. Any two of {epsilon, delta, the noise (noise multipliers and mus)} give the third.

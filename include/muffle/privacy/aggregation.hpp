@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/round_parties.hpp"
 
 namespace muffle::privacy {
 
@@ -38,8 +39,16 @@ struct DistributedNoise {
   bool operator==(const DistributedNoise&) const = default;
 };
 
-using AggregationMode = std::variant<SingleCoordinator, Masked, DistributedNoise>;
+/// A round between institutions: every site added a share of the noise and masks, key holders opened the sum.
+struct Apart {
+  RoundParties parties{};
+  int sealed = 0;  ///< u: contributions that count; k <= u <= n
+  bool operator==(const Apart&) const = default;
+};
 
+using AggregationMode = std::variant<SingleCoordinator, Masked, DistributedNoise, Apart>;
+
+/// Of a round between institutions: contributions.
 int ranks_of(const AggregationMode& mode);
 bool is_masked(const AggregationMode& mode);
 /// None where keys were not signed, or nothing was masked.
@@ -48,8 +57,10 @@ std::optional<SignedSites> sites_of(const AggregationMode& mode);
 inline const DistributedNoise* distributed(const AggregationMode& mode) {
   return std::get_if<DistributedNoise>(&mode);
 }
+/// Null in the other modes.
+inline const Apart* apart(const AggregationMode& mode) { return std::get_if<Apart>(&mode); }
 
-/// "single coordinator", "masked", "distributed noise".
+/// "single coordinator", "masked", "distributed noise", "apart".
 std::string name_of(const AggregationMode& mode);
 /// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
 /// @param promised  of the release; none for test noise. With t = 0 the text says what of it holds against a
@@ -57,7 +68,7 @@ std::string name_of(const AggregationMode& mode);
 std::string describe(const AggregationMode& mode, const std::optional<Guarantee>& promised);
 
 /// @throws ConfigError  a site that holds more ranks than may collude, unless there is one rank; ranks,
-/// colluding or sites out of range; all problems in one message.
+/// colluding or sites out of range; parties as the round's noise demands; all problems in one message.
 void require_valid(const AggregationMode& mode);
 
 }  // namespace muffle::privacy

@@ -3,19 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/chained_file.hpp"
 #include "muffle/privacy/release.hpp"
 
 namespace muffle::privacy {
-
-namespace ledger {
-class Lock;
-}
 
 /// The most that all releases of one data set may spend together: a mu, in which Gaussian releases compose
 /// exactly (accountant.hpp). delta only decides at which delta it is also told as an epsilon.
@@ -56,13 +52,18 @@ std::string in_words(const PrivacyUnit& unit);
 
 /// What one release asks of the ledger. Public values only.
 struct ChargeTerms {
-  std::string run;           ///< which file the release writes (absolute path): a requeued job has the same
+  /// Which file the release writes (absolute path): a requeued job has the same. Of a contribution to a round
+  /// between institutions: "round " and the round's id.
+  std::string run;
   std::string config_hash;   ///< of the keys that the release depends on
   double mu = 0.0;           ///< sensitivity / sigma, rounded up (mu_of)
   double sensitivity = 0.0;  ///< for people who read the ledger; decides nothing
   double sigma = 0.0;        ///< same
   bool secure_noise = true;  ///< false: seeded test noise, which protects nobody
   PrivacyUnit unit;          ///< the same for all charges of a ledger
+  /// Of a contribution: the mu that is left if everybody else, and the cryptography, betray the site; its own
+  /// share of the noise alone. For people; 0 of a release.
+  double alone_mu = 0.0;
 };
 
 /// mu of the noise that is really drawn: the largest sensitivity x unit / sigma_lattice, rounded up.
@@ -70,7 +71,7 @@ double mu_of(const NoisePlan& plan);
 /// Whom that mu protects.
 PrivacyUnit unit_of(const NoisePlan& plan);
 
-/// One INTENT line, and its ROUND, PENDING and COMMIT lines, if they are there.
+/// One INTENT line, and its ROUND, PENDING, COMMIT and RELEASED lines, if they are there.
 struct ChargeRecord {
   std::string id;  ///< 32 hexadecimal digits, random; the artifact carries it
   ChargeTerms terms;
@@ -84,13 +85,15 @@ struct ChargeRecord {
   /// How the sums of its rounds came together, ROUND by ROUND (release::summed_by); empty: the line does not
   /// say.
   std::vector<std::string> summed{};
+  /// Of a contribution: SHA-256 of the round's release, once it was seen; none: no RELEASED.
+  std::optional<std::string> released{};
 
   /// The next round's noise was not drawn yet: a job may go on, if it has the file.
   bool between_rounds() const { return !pending && rounds_kept > 0 && rounds_kept == rounds_drawn; }
 };
 
 /// What a ledger's lines add up to.
-struct LedgerState {
+struct LedgerState : Chain {
   std::string data_id;
   std::optional<Budget> budget;       ///< of the last BUDGET line
   std::optional<PrivacyUnit> unit;    ///< of all charges; none: nothing was charged yet
@@ -98,15 +101,12 @@ struct LedgerState {
   double spent_squares = 0.0;         ///< sum of mu^2 over INTENTs (committed or not) and REPAIRs, rounded up
   std::uint64_t insecure = 0;         ///< charges with seeded noise: no guarantee is left if there is any
   std::uint64_t repairs = 0;          ///< REPAIR lines
-  std::uint64_t lines = 0;
-  /// SHA-256 of the last line, 64 zeros without one: note it down elsewhere to find out rollbacks.
-  std::string head = std::string(64, '0');
-  std::uint64_t good_bytes = 0;  ///< length of the verified lines
-  std::string torn;              ///< what follows them: a line that was cut off by a crash
 
   /// sqrt(spent_squares), rounded up.
   double spent_mu() const;
   const ChargeRecord* find_charge(std::string_view id) const;
+  /// The charges for this run, in their order.
+  std::vector<const ChargeRecord*> charges_for(std::string_view run) const;
 };
 
 /// Parses and verifies a ledger's bytes: every line's own hash, the chain, the order of INTENTs and COMMITs.
@@ -159,13 +159,9 @@ class Ledger {
   /// @throws ConfigError, ProtocolError, IoError as open().
   static LedgerState preview(const std::filesystem::path& path, const std::string& data_id,
                              const std::optional<Budget>& budget);
-  Ledger(Ledger&&) noexcept;
-  Ledger& operator=(Ledger&&) = delete;
-  ~Ledger();
-
   const LedgerState& state() const { return state_; }
   /// Whether open() had to make the file: then nothing is known to be spent, which people should be told.
-  bool created() const { return created_; }
+  bool created() const { return book_.created(); }
 
   /// Before anything is drawn. @param found  the artifact at terms.run, if any; then `terms` are its own.
   /// @returns whether it is this job's release, and committed now; if nothing is there, begin() may follow.
@@ -195,14 +191,17 @@ class Ledger {
   /// The artifact that this charge is bound to is on the disk. @throws IoError: the next settle() does it.
   void commit(const std::string& charge_id, const std::string& artifact_sha256);
 
+  /// The round that a committed contribution was charged for has a release: for people, once; costs nothing.
+  void note_release(const std::string& charge_id, const std::string& release_sha256);
+
   /// A line of its own, for ever visible: a new budget, or none. People decide this. @throws IoError.
   void set_budget(const std::optional<Budget>& budget);
 
  private:
-  Ledger(std::filesystem::path file, std::unique_ptr<ledger::Lock> lock);
+  explicit Ledger(Book&& book) : book_(std::move(book)) {}
 
+  const std::filesystem::path& file() const { return book_.file(); }
   void append(const std::string& line);
-  void write(const std::string& line) const;
   /// After a write: only what a reader of the file would believe.
   void believe(const std::string& line);
   /// Cuts the torn line off and says so, in one atomic step. Nothing was drawn for an INTENT that is torn,
@@ -212,9 +211,7 @@ class Ledger {
   /// Commits the artifact, unless it was; or says why it is not this ledger's.
   void adopt(const ChargeTerms& terms, const FoundArtifact& found);
 
-  std::filesystem::path file_;
-  std::unique_ptr<ledger::Lock> lock_;
-  bool created_ = false;
+  Book book_;
   LedgerState state_;
 };
 

@@ -42,7 +42,7 @@ struct PrivacySpec {
 /// Consecutive released numbers that get noise of one size.
 struct NoiseRun {
   std::uint64_t count = 0;
-  double unit = 0.0;                ///< lattice units per 1.0 of the feature (features::CoordinateRun)
+  double unit = 0.0;                ///< lattice units per 1.0 of the feature (bounds::CoordinateRun)
   std::uint64_t sigma_lattice = 0;  ///< sigma x unit, rounded up: what is drawn
   bool operator==(const NoiseRun&) const = default;
 };
@@ -59,7 +59,7 @@ std::uint64_t length_of(const std::vector<NoisePart>& parts);
 /// What is drawn: sigma x unit, rounded up to a whole number of lattice units.
 double lattice_sigma(double sigma, double unit);
 /// That for each number. @throws ConfigError  a sigma below 1 or beyond 2^50 lattice units.
-std::vector<NoisePart> drawn_parts(double sigma, const std::vector<features::CoordinatePart>& coordinates);
+std::vector<NoisePart> drawn_parts(double sigma, const std::vector<bounds::CoordinatePart>& coordinates);
 /// Each run in the vector's order, with the place of its first number.
 void for_each_run(const std::vector<NoisePart>& parts,
                   const std::function<void(std::uint64_t first, const NoiseRun& run)>& action);
@@ -91,7 +91,7 @@ struct NoisePlan {
 ///                      domain, NaN, records per person missing, a sigma below 1 or beyond 2^50 lattice
 ///                      units: all problems in one message.
 NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivity,
-                     const std::vector<features::CoordinatePart>& coordinates);
+                     const std::vector<bounds::CoordinatePart>& coordinates);
 
 /// The exact lattice sums over all ranks. Private. Move-only; its memory is wiped. It has no way to be
 /// printed, compared or saved: the only thing one can do with it is to publish it, once.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "muffle/features/block.hpp"
+#include "muffle/bounds/bounds.hpp"
 
 namespace muffle::privacy {
 
@@ -30,7 +30,7 @@ struct Sensitivity {
 
 /// What the sensitivity follows from. Public.
 struct SensitivityInput {
-  std::vector<features::BlockBound> blocks;
+  std::vector<bounds::BlockBound> blocks;
   Adjacency adjacency = Adjacency::kReplaceOne;
   bool counts = false;         ///< class counts, scaled by counts_weight, are released beside the blocks
   double counts_weight = 0.0;  ///< lambda; ignored without counts

@@ -8,7 +8,31 @@
 
 #include "muffle/release/plan.hpp"
 
+namespace muffle::privacy {
+struct LedgerState;
+}
+
 namespace muffle::release {
+
+/// Of a release that institutions made together: whose it is, by the messages that it was made of.
+/// Identifiers and keys in hex.
+struct RoundRecord {
+  struct Site {
+    std::string name, key;
+    std::string contribution;  ///< SignedHeader::id()
+    std::string charge;        ///< in the site's own ledger
+    bool operator==(const Site&) const = default;
+  };
+  struct Holder {
+    std::string name, key;
+    std::string opening;  ///< SignedHeader::id()
+    bool operator==(const Holder&) const = default;
+  };
+  std::string id, title, coordinator, seal;
+  std::vector<Site> sites;      ///< whose contributions count, in the proposal's order
+  std::vector<Holder> holders;  ///< all of them
+  bool operator==(const RoundRecord&) const = default;
+};
 
 /// A released embedding and all that its use needs (release.mfl; docs/reference/artifact-format.md). Public.
 struct Artifact : ReleasePlan {
@@ -20,7 +44,8 @@ struct Artifact : ReleasePlan {
   std::string data_id;        ///< the data set's name in the privacy ledger; empty: made without a ledger
   std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
   privacy::AggregationMode aggregation;  ///< how the sums came together, of how many ranks
-  std::vector<std::int64_t> values;      ///< the released vector, in lattice units, noisy
+  std::optional<RoundRecord> round{};  ///< there if they came together between institutions (privacy::Apart)
+  std::vector<std::int64_t> values;    ///< the released vector, in lattice units, noisy
 };
 
 inline constexpr int kArtifactVersion = 4;
@@ -78,8 +103,10 @@ struct Target {
 Target make_target(const Artifact& artifact);
 
 /// privacy.json ("format": "muffle-privacy-statement"; docs/reference/artifact-format.md) and the same as
-/// text for people. A release with seeded noise is NOT PRIVATE in both, its epsilon and delta are null.
+/// text for people, which begins with half a page without formulas. A release with seeded noise is NOT
+/// PRIVATE in both, its epsilon and delta are null.
+/// @param ledger  whose charges the text adds up; null: it says where they are
 std::string privacy_statement_json(const Artifact& artifact);
-std::string privacy_statement_text(const Artifact& artifact);
+std::string privacy_statement_text(const Artifact& artifact, const privacy::LedgerState* ledger = nullptr);
 
 }  // namespace muffle::release

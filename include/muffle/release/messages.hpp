@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -17,7 +18,22 @@ namespace muffle::release {
 // container whose header its sender has signed, with a vector of numbers behind it, or none. Whoever carries
 // it can neither change it nor learn a sum from it. All of this is public, or covered by masks.
 
-enum class MessageKind { kProposal, kDecline, kContribution, kSeal, kOpening };
+enum class MessageKind {
+  // Of a round.
+  kProposal,
+  kDecline,
+  kContribution,
+  kSeal,
+  kOpening,
+  kRelease,
+  kReceipt,
+  // Of a consortium (release/membership.hpp).
+  kCard,
+  kCharter,
+  kCountersignature,
+  kRoundKeys,
+  kApproval,
+};
 std::string_view name_of(MessageKind kind);
 
 /// What a sender has signed: all of a message but its numbers, of which it holds the hash.
@@ -53,6 +69,11 @@ std::string message_bytes(const SignedHeader& header, std::span<const std::uint6
 /// not its sender's, other numbers than were signed.
 Message parse_message(std::string_view bytes, const std::string& name);
 
+/// The signed header of a message of which only the beginning is at hand, its signature checked. Of its
+/// numbers nothing is known yet. @param size  bytes that the whole is to have
+/// @throws ProtocolError  as parse_message(); the size is another one.
+SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name);
+
 /// A header as it stands inside another message, with its signature, and back, checked as parse_message()
 /// does.
 nlohmann::json header_json(const SignedHeader& header);
@@ -67,7 +88,8 @@ struct HolderKey {
 
 /// What a coordinator proposes: what is released, by whom, and who may be missing or curious.
 struct Proposal {
-  std::string title;  ///< for people
+  std::string title;       ///< for people
+  Sha256Digest charter{};  ///< id() of the charter that everybody named here is a member by; zeros: none
   ReleasePlan plan;
   privacy::RoundParties parties;
   std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
@@ -85,6 +107,8 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name);
 /// Why a site does not take part: a public code, by public numbers or a person's decision alone.
 enum class DeclineCode { kPerson, kPolicy, kBudget, kSchema, kVersion, kNeedsTorch };
 std::string_view name_of(DeclineCode code);
+/// Their names, in the order of the enumerators.
+std::initializer_list<std::string_view> decline_codes();
 
 /// What a contribution says beside its numbers.
 struct Contribution {

@@ -7,12 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "muffle/privacy/ledger.hpp"
+#include "muffle/release/charged_document.hpp"
 #include "muffle/release/rounds.hpp"
-
-namespace muffle::round {
-struct UnchargedAudit;
-}
 
 namespace muffle::release {
 
@@ -42,19 +38,6 @@ bool release_is_there(const std::filesystem::path& file);
 /// @throws ConfigError  it was made by another configuration, or is NOT PRIVATE where a private release is
 ///                      ordered, or the other way round.
 void require_ordered(const ReleaseOrder& order, const Artifact& artifact);
-
-/// Proof that a charge is on the disk: whoever draws the noise of a release must be shown one.
-class Charge {
- public:
-  Charge(const Charge&) = delete;
-  Charge& operator=(const Charge&) = delete;
-
- private:
-  friend class ReleaseTransaction;
-  friend struct round::UnchargedAudit;  // releases of made-up records
-  friend struct TestAccess;             // defined in test builds only
-  Charge() {}
-};
 
 /// The one way from noise to a file: charge, draw, write, sign, commit, in this order (docs/math.md,
 /// "noise"). It holds the ledger's lock for as long as it lives, so that releases of one data set take turns.
@@ -106,7 +89,7 @@ class ReleaseTransaction {
   std::string finish(Artifact artifact);
 
   /// Id of the open or finished charge; empty before begin().
-  const std::string& charge() const { return charge_; }
+  const std::string& charge() const { return document_.charge(); }
 
  private:
   enum class State { kOpened, kSettled, kResumed, kDrawn, kKept, kFinished };
@@ -117,10 +100,8 @@ class ReleaseTransaction {
   void write_statements(const Artifact& artifact) const;
 
   ReleaseOrder order_;
-  privacy::Ledger ledger_;
+  ChargedDocument document_;
   State state_ = State::kOpened;
-  privacy::ChargeTerms charge_terms_;
-  std::string charge_;
 };
 
 }  // namespace muffle::release

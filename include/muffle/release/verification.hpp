@@ -11,6 +11,7 @@
 #include "muffle/crypto/signature.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/artifact.hpp"
+#include "muffle/release/round_evidence.hpp"
 
 namespace muffle::release {
 
@@ -30,6 +31,9 @@ struct Evidence {
   };
   std::optional<LedgerText> ledger;  ///< of its data set: an entry for this release is demanded
   bool may_be_unsigned = false;      ///< it is good enough if nobody vouches for it
+  /// The messages of the round between institutions that it was made in; empty: they are not there. Then
+  /// `trusted` may be any party's whose signed message is in the release.
+  EvidenceReader messages{};
   /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
   /// Chooses again what the rounds of a release count (model::repeat_choices, which lies above this room);
@@ -56,12 +60,15 @@ struct Verification {
   std::optional<crypto::ReleaseSignature> signature;  ///< none: there is none, or it does not verify
   std::optional<crypto::SignerKey> trusted;           ///< the demanded key
   std::optional<privacy::LedgerState> ledger;
+  /// Public keys, in hex, of those whose messages the release was added up again from; empty: it was not.
+  std::vector<std::string> parties;
   bool ledger_named = false;     ///< Evidence::LedgerText::named
   bool may_be_unsigned = false;  ///< Evidence::may_be_unsigned
 
-  /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or the
-  /// ledger that the user named has the release. One that was found beside it may be as made up as the
-  /// release: anybody can write a ledger.
+  /// Whether anybody stands behind what no file can prove: the demanded key's signature is there, or its
+  /// holder took part in the round whose messages the release was added up from again; or the ledger that the
+  /// user named has the release. One that was found beside it may be as made up as the release: anybody can
+  /// write a ledger.
   bool vouched() const;
   /// Whether what later rounds count was chosen again. What was not might carry data.
   bool repeated() const;
@@ -80,9 +87,10 @@ Verification verify_release(const Evidence& evidence);
 
 /// A release and what it is judged by, as files. Nothing private is read.
 struct ReleaseFiles {
-  std::string release;  ///< its signature is RELEASE.sig
-  std::string key;      ///< public key file: demand its signature; empty: any or none
-  std::string ledger;   ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
+  std::string release;   ///< its signature is RELEASE.sig
+  std::string key;       ///< public key file, or a party's card: demand its signature; empty: any or none
+  std::string evidence;  ///< folder of a round's messages; empty: none
+  std::string ledger;    ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
   bool may_be_unsigned = false;
   RepeatChoices repeat_choices{};  ///< Evidence::repeat_choices
 };

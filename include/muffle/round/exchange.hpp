@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/message_name.hpp"
+#include "muffle/http/settings.hpp"
+
 namespace muffle::round {
 
 /// Where the messages of a round between institutions lie, as named files, for days. Whoever carries them is
@@ -17,7 +20,7 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   /// Puts a message under its name, whole or not at all. The same bytes once more are no error.
-  /// @param name  as is_message_name() has it
+  /// @param name  as muffle::is_message_name() has it
   /// @throws ProtocolError  other bytes lie under this name: they stay. @throws IoError.
   virtual void put(const std::string& name, std::string_view bytes) = 0;
   /// The names of all that is there, sorted; what is no message's name is left out. @throws IoError.
@@ -27,21 +30,20 @@ class Exchange {
   virtual std::optional<std::string> get(const std::string& name, std::uint64_t most) = 0;
 };
 
-/// 1 to 128 of a-z, A-Z, 0-9, '.', '_' and '-', beginning with a letter or a digit: a file's name everywhere.
-bool is_message_name(std::string_view name);
-
 /// A line of the table of exchanges.
 struct ExchangeKind {
   std::string_view name;
   /// Whether an address is of this kind, such as a folder or an https:// URL.
   bool (*serves)(std::string_view address);
+  /// @param network  for kinds that use one
   /// @throws IoError, ConfigError  it cannot be reached like this.
-  std::unique_ptr<Exchange> (*make)(const std::string& address);
+  std::unique_ptr<Exchange> (*make)(const std::string& address, const http::ClientSettings& network);
 };
 
 /// All kinds, in the order in which they are asked.
 std::span<const ExchangeKind> exchange_kinds();
 /// @throws ConfigError  no kind has such addresses.
-std::unique_ptr<Exchange> make_exchange(const std::string& address);
+std::unique_ptr<Exchange> make_exchange(
+    const std::string& address, const http::ClientSettings& network = http::settings_from_environment());
 
 }  // namespace muffle::round

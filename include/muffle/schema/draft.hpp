@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,11 +19,14 @@ struct DraftColumn {
   std::string name;
   ColumnType type = ColumnType::kCategory;
   ColumnRole role = ColumnRole::kFeature;
-  bool guessed = false;                             ///< the type is a guess, from a look at private records
-  std::string note;                                 ///< for people, a comment above the column
-  std::optional<double> lo, hi;                     ///< of numbers, dates and times
-  std::optional<double> step;                       ///< of decimals, if it is not their last place
-  std::optional<int> decimals;                      ///< of decimals
+  bool guessed = false;          ///< type and notation are a guess, from a look at private records
+  std::string note;              ///< for people, a comment above the column
+  std::optional<double> lo, hi;  ///< of numbers, dates and times
+  std::optional<double> step;    ///< of decimals, if it is not their last place
+  std::optional<int> decimals;   ///< of decimals
+  Notation notation;             ///< a text that is kFillIn is open
+  std::vector<DraftColumn>
+      choices;  ///< columns that nothing tells apart, this one among them; empty: it is this
   std::optional<std::vector<std::string>> values;   ///< of categories; of a boolean the false one first
   std::optional<std::vector<std::string>> missing;  ///< spellings of absent values; empty: none is absent
 
@@ -32,10 +37,21 @@ struct DraftColumn {
 /// The schema, TOML. @param comment  its first lines, without '#'
 std::string draft_toml(std::span<const DraftColumn> columns, std::string_view comment);
 
-/// Asks a person on a terminal, column by column: for type (where something is open, or the column is
-/// ignored) and role (an empty answer keeps what is there), and for what is open of bounds, categories and
-/// spellings of missing values (an empty answer leaves them open). A wrong answer is asked for again. Returns
-/// early at the end of `in`.
-void ask_for_columns(std::span<DraftColumn> columns, std::istream& in, std::ostream& out);
+/// What a person has answered: by column, in the order of the questions; "": about the whole file.
+using Answers = std::map<std::string, std::vector<std::string>>;
+/// Called after each answer, and after one is taken back, with all answers about that column.
+using KeepAnswers = std::function<void(const std::string& column, const std::vector<std::string>& answers)>;
+
+/// Asks a person on a terminal, column by column: what it is, and what of its bounds or categories is open.
+/// An empty answer takes what is in brackets, or leaves open what has none. A wrong answer is asked for
+/// again; "back" takes the last one back, "help" says more.
+/// @param known  earlier answers, which are not asked for again
+/// @returns false: the person said "quit", or `in` has ended; columns from there on are as they were.
+bool ask_for_columns(std::span<DraftColumn> columns, std::istream& in, std::ostream& out, Answers known = {},
+                     const KeepAnswers& keep = {});
+
+/// Texts with commas between them. In quotes a text may hold commas and blanks at its ends, or be empty; a
+/// quote in it is doubled. None: a quote is not closed, or text stands beside one, or a text is empty.
+std::optional<std::vector<std::string>> split_list(std::string_view line);
 
 }  // namespace muffle::schema

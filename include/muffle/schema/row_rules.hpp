@@ -15,10 +15,11 @@ namespace muffle::schema {
 
 /// Makes synthetic rows keep a table's constraints. Immutable and thread-safe. Public: post-processing.
 ///
-/// A row that breaks a rule is mended: a comparison moves its right column to the nearest value that keeps it
-/// (the left one where there is none); a sum sets its total, or where that has no such value, its parts; an
-/// implication takes the first value of its `then`, or leaves its `when` where `then` is about the label.
-/// Mending goes on until all rules hold; a row that never gets there becomes one that is known to keep them.
+/// A date and a datetime are compared by the day. A row that breaks a rule is mended: a comparison moves its
+/// right column to the nearest value that keeps it (the left one where there is none); a sum sets its total,
+/// or where that has no such value, its parts; an implication takes the first value of its `then`, or leaves
+/// its `when` where `then` is about the label. Mending goes on until all rules hold; a row that never gets
+/// there becomes one that is known to keep them.
 class RowRules {
  public:
   /// @param table  without problems() but, perhaps, contradiction(); it must outlive this.
@@ -40,6 +41,9 @@ class RowRules {
   void repair_comparison(const Constraint& rule, Row& row) const;
   void repair_sum(const Constraint& rule, Row& row) const;
   bool repair_all(Row& row) const;
+  double unit(const Constraint& rule, std::size_t column) const;
+  double compared(const Constraint& rule, std::size_t column, std::span<const Cell> row) const;
+  bool move(const Constraint& rule, std::size_t column, Constraint::Op op, double bound, Row& row) const;
   bool missing(std::size_t column, std::span<const Cell> row) const;
   double value(std::size_t column, std::span<const Cell> row) const;
   const Grid& grid(std::size_t column) const { return grids_.at(column); }

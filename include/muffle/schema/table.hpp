@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
+#include "muffle/schema/notation.hpp"
 
 namespace muffle::schema {
 
@@ -24,8 +25,17 @@ enum class ColumnType {
   kBoolean,   ///< two categories, "false" and "true" unless `values` spells them otherwise
   kDate,      ///< YYYY-MM-DD; its number: days since 1970-01-01
   kDatetime,  ///< YYYY-MM-DDThh:mm:ss, a space for the T too; its number: seconds since 1970-01-01
+  kTime,      ///< hh:mm:ss, a time of day; its number: seconds since midnight
   kIgnore,    ///< in the files, never read, and not among the synthetic columns
 };
+
+/// Of values on a grid.
+constexpr bool is_temporal_type(ColumnType type) {
+  return type == ColumnType::kDate || type == ColumnType::kDatetime || type == ColumnType::kTime;
+}
+constexpr bool is_number_type(ColumnType type) {
+  return type == ColumnType::kInteger || type == ColumnType::kDecimal || is_temporal_type(type);
+}
 
 enum class ColumnRole {
   kFeature,
@@ -60,22 +70,24 @@ struct Column {
 
   double lo = 0.0, hi = 0.0;  ///< both are values; of numbers, dates and times
   double step = 1.0;          ///< between values: 1 of integers and dates
-  int decimals = 0;           ///< written after the point
+  int decimals = 0;           ///< written after the point; of times: of the second
   std::vector<double>
       edges;  ///< bins + 1, ascending, first <= lo, last >= hi: bin b holds edges[b] <= v < edges[b+1],
               ///< the last one its upper edge too. A bin without a value of the grid is refused.
   bool learned = false;  ///< nobody wrote bins: these are the cells of a public grid (fine_bins()), which a
                          ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
+  Notation notation;             ///< of numbers, dates and times
+
+  bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
 
   bool missing = false;  ///< a value may be absent
   std::vector<std::string>
       spellings;  ///< of absent values, the first is how it is written; "": an empty field
 
-  bool is_number() const {
-    return type == ColumnType::kInteger || type == ColumnType::kDecimal || type == ColumnType::kDate ||
-           type == ColumnType::kDatetime;
-  }
+  bool is_number() const { return is_number_type(type); }
+  /// Dates, datetimes and times of day.
+  bool is_temporal() const { return is_temporal_type(type); }
   /// It is a number of a record: neither ignored nor the label nor the person.
   bool is_feature() const { return type != ColumnType::kIgnore && role == ColumnRole::kFeature; }
   /// Bins or categories.

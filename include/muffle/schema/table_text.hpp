@@ -40,10 +40,10 @@ class Grid {
   Cell cell_in(std::uint32_t bin, std::uint64_t index) const;
 };
 
-/// A number as files write it: of an integer, a decimal, a date (days since 1970-01-01) or a datetime
-/// (seconds since then). None: it is not one.
+/// A number as files write it that have no other notation: of an integer, a decimal, a date (days since
+/// 1970-01-01), a datetime (seconds since then) or a time (seconds since midnight). None: it is not one.
 std::optional<double> parse_number(ColumnType type, std::string_view text);
-/// The text of one, appended.
+/// The text of one, appended: muffle's own way, whatever the column's notation is.
 void write_number(const Column& column, double value, std::string& out);
 
 /// Why a field does not fit its column. No misfit carries the field itself: that is private.
@@ -88,6 +88,10 @@ class ColumnText {
   bool numbers_are_texts() const { return numbers_are_texts_; }
   /// Appends the value of a cell, unquoted. Numbers: the grid's values within the bin, each equally wide.
   void write(Cell cell, std::string& out) const;
+  /// A number, date or time as text, in the column's notation, its bounds' codes too. None: it is none.
+  std::optional<double> number(std::string_view field) const;
+  /// Appends one.
+  void write_number(double value, std::string& out) const;
   /// The value of a number's cell, or the index of a category; NaN: missing.
   double number(Cell cell) const;
 
@@ -97,6 +101,7 @@ class ColumnText {
   void find_numbers();
 
   Column column_;
+  NumberText numbers_text_;
   std::optional<Grid> grid_;  ///< of numbers
   /// Looks texts up without a copy.
   struct TextHash {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "muffle/comm/gpu_choice.hpp"
@@ -29,6 +30,9 @@ struct TrainSpec {
   bool unbiased = false;            ///< the unbiased form of the objective (objective.hpp)
   bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
+  /// "NAME=FACTOR": what a map's squared distance counts in the objective; of others the square of their
+  /// weight in the release. Post-processing: a release may be trained on with any (DP-HP's gamma).
+  std::vector<std::string> loss_weights{};
   /// Starts from the closed form of the release's second moments, and ends with the better of the two models
   /// (proxy.hpp).
   bool from_moments = false;
@@ -61,6 +65,12 @@ const features::SecondMoments* start_of(const std::vector<features::NamedMap>& m
 /// (model/twin_kind.hpp). Second moments are for closed forms, and only a training that starts from one
 /// (train.init = "moments") is trained on them too; they come first.
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments);
+
+/// The factor of the map's squared distance in the objective (TrainSpec::loss_weights).
+double loss_weight(const TrainSpec& spec, const features::NamedMap& map);
+/// Which of loss_weights name no map that is trained on.
+void loss_weight_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                          settings::Problems& problems);
 
 /// Which of the maps that a training uses the network does not make records for (TwinKind::relaxed).
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,

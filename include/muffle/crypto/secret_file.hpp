@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace muffle::crypto {
+
+/// Text that is wiped when it goes. Reserve its room first: what growing leaves behind is not wiped.
+struct SecretText {
+  std::string text;
+  SecretText() = default;
+  SecretText(const SecretText&) = delete;
+  SecretText& operator=(const SecretText&) = delete;
+  ~SecretText();
+};
+
+// Files that hold a secret key, and nobody but their owner may use. @param what  "the site key": for
+// messages.
+
+/// Writes the file, mode 0600, and syncs it. Never overwrites, and follows no link. @throws IoError.
+void write_secret_file(const std::filesystem::path& path, std::string_view text, const std::string& what);
+/// @throws ConfigError  others than its owner may use the file, or it has more than a MiB. @throws IoError.
+void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into);
+/// Overwrites the file with zeros, removes it, and syncs both; nothing if there is none. What a disk or a
+/// file system keeps of a file's earlier contents (flash cells, snapshots, backups) is out of its reach.
+/// @throws IoError.
+void erase_secret_file(const std::filesystem::path& path, const std::string& what);
+
+}  // namespace muffle::crypto

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "muffle/release/charged_document.hpp"
+#include "muffle/release/sealed_round.hpp"
+
+namespace muffle::release {
+
+/// What a site's own ledger has of its contribution to one round, which is charged and drawn once. It holds
+/// the ledger's lock for as long as it lives. Not thread-safe.
+class ContributionBook {
+ public:
+  enum class Standing {
+    kNew,    ///< nothing was charged
+    kSpent,  ///< charged, and cut off before it was made, or lost since: nothing is drawn again
+    kMade,   ///< its bytes are there, and no others will ever be
+  };
+
+  /// @param file  where the contribution is kept: the outbox. @param round  outlives this object
+  ContributionBook(const ProposedRound& round, const crypto::SitePublicKey& site, const ChargeBook& book,
+                   std::filesystem::path file, const Heartbeat& heartbeat = {});
+
+  /// Compares ledger, outbox and exchange, and commits what is there. Once.
+  /// @param in_exchange  what lies there under this site's name, if anything
+  /// @throws ProtocolError  what lies there is not this site's; or it is, and the ledger has another or none:
+  /// the ledger was restored from a copy, or somebody else has the site's key.
+  Standing settle(const std::optional<std::string>& in_exchange);
+  /// Of one that was made.
+  const std::string& bytes() const { return bytes_; }
+  const std::string& charge() const { return charge_; }
+
+  /// Charges, and only then has the contribution made, which is on the disk when this returns.
+  /// @param make  draws the share of the noise and makes the contribution's bytes, with this charge's id in
+  /// them
+  /// @throws PrivacyError, IoError  as ChargedDocument. @throws InvariantError  there was a charge.
+  void make(bool secure_noise,
+            const std::function<std::string(const Charge& charge, const std::string& id)>& contribution);
+
+  /// The round has a release: says so in the ledger, once. @param release  its bytes
+  void note_release(std::string_view release);
+
+ private:
+  bool is_own(const std::string& bytes) const;
+  const privacy::ChargeRecord* charged() const;
+
+  const ProposedRound& round_;
+  crypto::SitePublicKey site_;
+  std::filesystem::path file_;
+  ChargedDocument document_;
+  Standing standing_ = Standing::kNew;
+  std::string bytes_, charge_;
+};
+
+/// What the charge for a round is called in a site's ledger.
+std::string charged_as(const crypto::RoundId& round);
+/// What a contribution to this round costs its site, under its own ledger.
+privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_noise);
+
+}  // namespace muffle::release

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muffle/release/sealed_round.hpp"
+
+namespace muffle::release {
+
+// Who may take part in rounds between institutions, and what each says of a round beside its numbers. All of
+// these are messages as release/messages.hpp has them, without numbers. All public.
+
+/// A party says who it is; signed with the key that it speaks of.
+struct Card {
+  std::string name{};           ///< as crypto::valid_site_name() has it
+  crypto::ExchangePoint box{};  ///< X25519: what is for this party's eyes alone is sealed to it
+  bool site = false;            ///< holds records
+  bool key_holder = false;      ///< opens sums
+  bool coordinator = false;     ///< proposes, seals, adds up
+  bool operator==(const Card&) const = default;
+};
+nlohmann::json body_of(const Card& card);
+/// @throws ProtocolError, as the others.
+Card read_card(const SignedHeader& header, const std::string& name);
+/// "site and key holder".
+std::string roles_in_words(const Card& card);
+
+/// Who is in a consortium, by a coordinator that signs it. A new version follows the one before.
+struct Charter {
+  std::string title{};                           ///< the consortium's name, for people
+  std::uint64_t version = 1;                     ///< 1, 2, ...
+  Sha256Digest previous{};                       ///< id() of the version before; zeros: this is the first
+  std::string admission{};                       ///< how members are admitted, for people
+  std::vector<SignedHeader> cards{};             ///< of all members, the coordinator among them
+  std::vector<crypto::SitePublicKey> revoked{};  ///< keys that may take part in nothing any more
+};
+nlohmann::json body_of(const Charter& charter);
+
+/// A charter that was read, and who is in it.
+struct Consortium {
+  struct Member {
+    crypto::SitePublicKey key{};
+    Card card;
+  };
+  Sha256Digest id{};
+  crypto::SitePublicKey coordinator{};
+  Charter charter;
+  std::vector<Member> members;  ///< in the order of their cards
+
+  /// @throws ProtocolError  cards that stand twice, or are not their holders'; a member whose key is revoked;
+  /// a sender who is no coordinator by its own card; other coordinators; versions that do not begin at 1.
+  Consortium(const SignedHeader& header, const std::string& name);
+  /// None: nullptr.
+  const Member* find(const crypto::SitePublicKey& key) const;
+  const Member* find(std::string_view member) const;
+  /// Whether this version may follow `earlier`. @throws ProtocolError  it is no next version of it, is
+  /// another coordinator's, or forgets a revocation.
+  void require_follows(const Consortium& earlier) const;
+};
+
+/// A member accepts a charter. @returns what it signs.
+SignedHeader countersignature_of(const Consortium& consortium);
+/// @returns the member who accepts. @throws ProtocolError  it is of another charter, or of nobody in it.
+const Consortium::Member& check_countersignature(const Consortium& consortium, const SignedHeader& header);
+
+/// A key holder's one-time X25519 keys, numbered from `first`.
+struct RoundKeys {
+  std::uint64_t first = 0;
+  std::vector<crypto::ExchangePoint> points;
+};
+/// How many are made and published at a time, and the most that a message holds.
+inline constexpr std::size_t kRoundKeysAtATime = 16, kMostRoundKeys = 256;
+nlohmann::json body_of(const RoundKeys& keys);
+RoundKeys read_round_keys(const SignedHeader& header, const std::string& name);
+
+/// @returns what a site signs. By public numbers or a person's decision alone: who takes part is public.
+SignedHeader decline_of(const ProposedRound& round, DeclineCode code);
+struct Declined {
+  std::size_t site;  ///< by its place in the proposal
+  DeclineCode code;
+};
+/// @throws ProtocolError  it is of another round, or of nobody who was invited.
+Declined check_decline(const ProposedRound& round, const SignedHeader& header);
+
+/// A person, whose key a site's policy knows, approves a round for that site. It stays at the site.
+/// @param site  the site's key: an approval is of no use to another one. @returns what the person signs
+SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site);
+/// Whether this is somebody's approval of that round for that site: the sender's.
+bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site);
+
+}  // namespace muffle::release

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "muffle/crypto/pair_keys.hpp"
+
+namespace muffle::release {
+
+// What the files of a consortium are called, in its one folder. A name is where to look, and vouches for
+// nothing: who says what stands in the signed header. "r16" are the first 16 hexadecimal digits of the
+// round's id, "fp16" those of a party's fingerprint (crypto::short_fingerprint).
+
+std::string card_name(const crypto::SitePublicKey& party);  ///< card-FP16.mfm
+std::string charter_name(std::uint64_t version);            ///< charter-VERSION.mfm
+std::string countersignature_name(std::uint64_t version,    ///< charter-VERSION-FP16.mfm
+                                  const crypto::SitePublicKey& member);
+std::string round_keys_name(const crypto::SitePublicKey& holder,  ///< round-keys-FP16-FIRST.mfm
+                            std::uint64_t first);
+
+std::string short_id(const crypto::RoundId& round);                ///< R16
+std::string proposal_name(const crypto::RoundId& round);           ///< R16-proposal.mfm
+std::string seal_name(const crypto::RoundId& round);               ///< R16-seal.mfm
+std::string release_name(const crypto::RoundId& round);            ///< R16-release.mfl
+std::string release_statement_name(const crypto::RoundId& round);  ///< R16-release.mfm
+// R16-KIND-FP16.mfm
+std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
+std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
+std::string opening_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder);
+std::string receipt_name(const crypto::RoundId& round, const crypto::SitePublicKey& party);
+
+/// Whether it is called like some round's proposal.
+bool is_proposal_name(std::string_view name);
+/// Whether it is called like a message of this round.
+bool is_of_round(std::string_view name, const crypto::RoundId& round);
+
+/// The most bytes of a message that has numbers, and of one that has none.
+std::uint64_t most_bytes(std::uint64_t numbers);
+inline constexpr std::uint64_t kMostBytesWithoutNumbers = std::uint64_t{1} << 26;
+
+}  // namespace muffle::release

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "muffle/release/artifact.hpp"
+#include "muffle/release/sealed_round.hpp"
+
+namespace muffle::release {
+
+// What a round between institutions ends with: the release, the coordinator's word that it is the round's,
+// and what others say who have seen it. All public.
+
+/// The release of a sealed round. Whoever has the same messages makes the same one, byte for byte.
+/// @param openings  ids of all holders' openings, in the proposal's order. @param version  of the muffle that
+/// sums
+/// @throws ConfigError, ProtocolError  under replace-one: the sites hold more records than were proposed.
+Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
+                           const std::vector<Sha256Digest>& openings, privacy::NoisySum&& sum,
+                           const std::string& version);
+/// How the sums of such a release came together.
+privacy::AggregationMode mode_of_round(const ProposedRound& round, std::size_t sealed);
+
+/// The coordinator's statement: this file is the round's release. @returns what it signs
+SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
+                                  std::string_view release);
+/// @throws ProtocolError  it is of another round or seal, not the coordinator's, or names another file.
+void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
+                             std::string_view release);
+
+/// A key holder has seen the round's release, and its round key is erased. @returns what it signs
+SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased);
+/// @returns whether the sender says that its round key is erased.
+/// @throws ProtocolError  it answers another statement, or is of nobody in the round.
+bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header);
+
+}  // namespace muffle::release

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muffle/release/membership.hpp"
+#include "muffle/round/exchange.hpp"
+
+namespace muffle::round {
+
+/// A file of the exchange that was kept aside, and why: for the status, and for people.
+struct SetAside {
+  std::string name;
+  std::string why;
+};
+
+/// What lies in an exchange that is of no single round: who is in the consortium. Files that are not what
+/// their names say are set aside, and stop nobody. Public.
+struct Membership {
+  std::vector<release::SignedHeader> cards;
+  std::vector<release::Consortium>
+      charters;  ///< by version, each following the one before it, if that is there
+  std::vector<release::SignedHeader> countersignatures;  ///< of those charters, by members
+  std::vector<release::SignedHeader> round_keys;
+  std::vector<SetAside> set_aside;
+
+  /// The newest charter of this coordinator; none: nullptr.
+  const release::Consortium* newest(const crypto::SitePublicKey& coordinator) const;
+};
+/// @throws IoError.
+Membership read_membership(Exchange& exchange);
+
+/// Bytes of a message without numbers: what is larger is none.
+inline constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 26;
+
+/// A message of the exchange; none: it is not there. @throws ProtocolError  it is no message; IoError.
+std::optional<release::Message> read_message(Exchange& exchange, const std::string& name,
+                                             std::uint64_t most = kMostMemberBytes);
+
+/// The proposals of the exchange, each under its name; what is none is set aside. @throws IoError.
+struct Proposals {
+  struct Entry {
+    std::string name;
+    release::ProposedRound round;
+  };
+  std::vector<Entry> rounds;  ///< by name
+  std::vector<SetAside> set_aside;
+};
+Proposals read_proposals(Exchange& exchange);
+/// The round that a person means. @param digits  the first hexadecimal digits of its id, 4 at least; empty:
+/// the only one. @throws UsageError  none or several begin like that; ProtocolError  the file of the one that
+/// is meant is no proposal.
+release::ProposedRound find_round(Exchange& exchange, const std::string& digits);
+
+}  // namespace muffle::round

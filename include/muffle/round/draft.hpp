@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muffle/round/consortium_folder.hpp"
+
+namespace muffle::round {
+
+/// What a person at the coordinator may say of a round; what is left out has a default.
+struct Wishes {
+  std::string title{};
+  std::vector<std::string> sites{};  ///< by name; empty: all members that hold records
+  /// By name; empty: the first 3 that the charter lists, of more than 7 sites 5.
+  std::vector<std::string> holders{};
+  std::optional<int> least{};              ///< k; default: n - 1, of more than 7 sites 0.6 n, rounded up
+  std::optional<int> expected{};           ///< N; default: n
+  std::optional<int> colluding{};          ///< t; default: 1, of more than 7 sites 2
+  std::optional<int> colluding_holders{};  ///< t_h; default: 1
+  std::uint64_t contribute_until = 0, open_until = 0;  ///< seconds since 1970
+};
+
+/// A proposal, and members that it leaves out: "SOUTH: has not countersigned the charter".
+struct Draft {
+  release::Proposal proposal;
+  std::vector<std::string> left_out;
+};
+
+/// Only members who have countersigned the coordinator's newest charter are in it, and each key holder's next
+/// round key that no earlier proposal names.
+/// @param earlier  proposals of this coordinator
+/// @throws ConfigError  there is no charter; somebody who is named is no such member; a key holder has no
+/// round key left; parties or noise that the theorem does not cover; a plan of several rounds.
+Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
+                     const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
+                     const Wishes& wishes);
+
+/// What the sum will carry for each number of contributions, and what a site that everybody betrays keeps:
+/// for people, one line each.
+std::string noise_in_words(const release::Proposal& proposal);
+/// The whole proposal for people, one line each.
+std::string proposal_in_words(const release::ProposedRound& round);
+/// "2026-12-10 12:00 UTC".
+std::string date_in_words(std::uint64_t seconds);
+
+}  // namespace muffle::round

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ostream>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/round/draft.hpp"
+#include "muffle/round/sync.hpp"
+#include "muffle/site/pins.hpp"
+#include "party_folder.hpp"
+
+namespace muffle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using release::Charter;
+using release::Consortium;
+using release::SignedHeader;
+
+void init_coordinator(const PartyCommand& command, std::ostream& out) {
+  release::Card roles;
+  roles.coordinator = true;
+  const site::KeyStore store = init_party(command, roles, false, {});
+  out << card_text(store);
+  if (!command.exchange.empty()) {
+    put_own(store, *round::make_exchange(round::working_exchange(command.folder, command.exchange)));
+    out << "The card is in the exchange.\n";
+  }
+  out << "Next: read the fingerprint out to every member; admit them (muffle coordinator admit), then write "
+         "the "
+         "charter.\n";
+}
+
+/// The members by the next charter: the coordinator and all who are admitted, without those whose keys are
+/// revoked.
+std::vector<SignedHeader> cards_of(const site::KeyStore& store, const site::Pins& admitted,
+                                   const round::Membership& members, const Charter& next) {
+  std::vector<SignedHeader> cards{release::parse_message(store.card_bytes(), "card").header};
+  for (const crypto::SignerKey& peer : admitted.peers) {
+    if (std::ranges::count(next.revoked, peer.key) > 0) continue;
+    const auto card = std::ranges::find(members.cards, peer.key, &SignedHeader::sender);
+    if (card == members.cards.end())
+      throw ConfigError(fmt::format("the card of '{}', who is admitted, is not in the exchange.", peer.name));
+    cards.push_back(*card);
+  }
+  return cards;
+}
+
+void charter(const PartyCommand& command, std::ostream& out) {
+  const site::KeyStore store = site::KeyStore::open(command.folder);
+  const auto exchange = exchange_of(command, load_party(command.folder, false));
+  put_own(store, *exchange);
+  const round::Membership members = round::read_membership(*exchange);
+  const site::Pins admitted = site::Pins::load(command.folder);
+  const Consortium* before = members.newest(store.key().public_key());
+  Charter next{.title = command.title, .admission = command.admission};
+  if (before != nullptr) {
+    next.version = before->charter.version + 1;
+    next.previous = before->id;
+    next.revoked = before->charter.revoked;
+    if (command.title.empty()) next.title = before->charter.title;
+    if (command.admission.empty()) next.admission = before->charter.admission;
+  } else if (command.title.empty()) {
+    throw UsageError("the first charter needs --title: the consortium's name.");
+  }
+  if (next.admission.empty()) next.admission = "the coordinator compared fingerprints with each member";
+  for (const std::string& name : command.revoke) {
+    const crypto::SignerKey* member = admitted.peer(name);
+    if (member == nullptr)
+      throw ConfigError(fmt::format("'{}' is not admitted: its key cannot be revoked.", printable(name)));
+    if (std::ranges::count(next.revoked, member->key) == 0) next.revoked.push_back(member->key);
+  }
+  next.cards = cards_of(store, admitted, members, next);
+  if (before != nullptr && before->charter.cards == next.cards && before->charter.revoked == next.revoked &&
+      before->charter.title == next.title && before->charter.admission == next.admission) {
+    out << fmt::format("charter {} says all of that already.\n", before->charter.version);
+    return;
+  }
+  SignedHeader header{.kind = release::MessageKind::kCharter};
+  header.body = body_of(next);
+  header = sign(std::move(header), store.key());
+  const Consortium made(header, "the charter");  // what no member would accept is not sent
+  if (before != nullptr) made.require_follows(*before);
+  exchange->put(release::charter_name(next.version), message_bytes(header));
+  out << fmt::format("charter {} of '{}':\n", next.version, printable(next.title));
+  for (const Consortium::Member& member : made.members)
+    out << fmt::format("  {:20} {}\n", member.card.name, roles_in_words(member.card));
+  out << "Each member accepts it by `muffle site join`.\n";
+}
+
+/// The proposals of this coordinator: those that it kept, and those of the exchange.
+std::vector<release::Proposal> earlier_proposals(const site::KeyStore& store, round::Exchange& exchange) {
+  std::vector<release::Proposal> out;
+  for (round::Proposals::Entry& entry : round::read_proposals(exchange).rounds) {
+    if (entry.round.coordinator == store.key().public_key()) out.push_back(std::move(entry.round.proposal));
+  }
+  ensure_writable_folder(store.folder() / "proposals");
+  const auto kept = round::make_exchange((store.folder() / "proposals").string());
+  for (round::Proposals::Entry& entry : round::read_proposals(*kept).rounds)
+    out.push_back(std::move(entry.round.proposal));
+  return out;
+}
+
+void propose(ConfigSources sources, const PartyCommand& command, std::ostream& out) {
+  const site::KeyStore store = site::KeyStore::open(command.folder);
+  const auto exchange = exchange_of(command, load_party(command.folder, false));
+  // Where each site's records lie is the site's own.
+  sources.kept.emplace("data.features", "\"at-the-sites\"");
+  const Config config = load_config(sources, {.release = true});
+  round::Wishes wishes = command.wishes;
+  wishes.title = command.title;
+  const auto now =
+      static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  constexpr double kDay = 86400;
+  wishes.contribute_until = now + static_cast<std::uint64_t>(command.contribute_days * kDay);
+  wishes.open_until = wishes.contribute_until + static_cast<std::uint64_t>(command.open_days * kDay);
+  const round::Membership members = round::read_membership(*exchange);
+  const round::Draft draft = round::draft_proposal(config.plan, members, store.key().public_key(),
+                                                   earlier_proposals(store, *exchange), wishes);
+  SignedHeader header{.kind = release::MessageKind::kProposal};
+  header.body = body_of(draft.proposal);
+  const std::string bytes = message_bytes(sign(std::move(header), store.key()));
+  const release::ProposedRound round(release::parse_message(bytes, "the proposal"), "the proposal");
+  out << round::proposal_in_words(round);
+  for (const std::string& who : draft.left_out) out << fmt::format("left out: {}\n", who);
+  out << fmt::format(
+      "in the folder: {} bytes at most\n",
+      release::most_bytes(round.length) * (draft.proposal.sites.size() + draft.proposal.holders.size()));
+  if (command.dry_run) {
+    out << "Nothing was proposed (--dry-run).\n";
+    return;
+  }
+  // First its own copy: a round key that was named once is named in no other proposal.
+  write_file_atomically(store.folder() / "proposals" / release::proposal_name(round.id), bytes);
+  exchange->put(release::proposal_name(round.id), bytes);
+  out << "Proposed. Each site: `muffle site show`, then `muffle site approve` or `decline`, then `muffle "
+         "site step`.\n";
+}
+
+}  // namespace
+
+void coordinator_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
+  const std::string& verb = command.verb;
+  if (verb == "coordinator init") return init_coordinator(command, out);
+  if (verb == "coordinator card") {
+    out << card_text(site::KeyStore::open(command.folder));
+    return;
+  }
+  if (verb == "coordinator admit") return pin(command, false, out);
+  if (verb == "coordinator charter") return charter(command, out);
+  require(verb == "coordinator propose", "no such verb of a coordinator: this is a bug in muffle.");
+  propose(sources, command, out);
+}
+
+}  // namespace muffle::app

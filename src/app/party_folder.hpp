@@ -1,0 +1,47 @@
+// What the verbs of sites and of the coordinator share: a party's folder, and what lies in it.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/round/exchange.hpp"
+#include "muffle/site/key_store.hpp"
+
+namespace muffle::app {
+
+/// Makes a party's folder: keys, card and commented settings. @param values  of the settings, as TOML
+/// literals
+/// @throws ConfigError  there is one already; IoError.
+site::KeyStore init_party(const PartyCommand& command, release::Card roles, bool site,
+                          std::map<std::string, std::string> values);
+/// Who the party is, and its fingerprint in words and digits.
+std::string card_text(const site::KeyStore& store);
+/// The exchange that was typed or, without one, that the settings name. @throws ConfigError  neither;
+/// IoError.
+std::unique_ptr<round::Exchange> exchange_of(const PartyCommand& command, const PartyConfig& config);
+/// Puts the card, and all round keys that the party ever published. @throws ProtocolError, IoError.
+void put_own(const site::KeyStore& store, round::Exchange& exchange);
+/// Notes that a card of the exchange is whose it says (site pin, coordinator admit).
+/// @throws ConfigError  no card of that name has the fingerprint.
+void pin(const PartyCommand& command, bool site, std::ostream& out);
+
+// What people decided at a site, kept in its folder.
+std::filesystem::path approval_file(const std::filesystem::path& folder, const release::ProposedRound& round,
+                                    const crypto::SitePublicKey& person);
+std::filesystem::path decline_file(const std::filesystem::path& folder, const release::ProposedRound& round);
+/// @throws IoError.
+bool has_declined(const std::filesystem::path& folder, const release::ProposedRound& round);
+/// Declines a round, for all to see: once, with the code that it declined with first. @throws ProtocolError,
+/// IoError.
+void decline_round(const site::KeyStore& store, round::Exchange& exchange,
+                   const release::ProposedRound& round, release::DeclineCode code);
+/// Approvals of this round that are signed; whose they are, the policy judges. @throws IoError.
+std::vector<release::SignedHeader> kept_approvals(const std::filesystem::path& folder,
+                                                  const release::ProposedRound& round);
+
+}  // namespace muffle::app

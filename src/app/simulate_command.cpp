@@ -1,0 +1,203 @@
+// muffle simulate: a round between institutions on one machine.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ostream>
+#include <thread>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/comm/mpi.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/site/key_store.hpp"
+#include "muffle/site/pins.hpp"
+#include "party_folder.hpp"
+
+extern char** environ;
+
+namespace muffle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// This very program, with these words; its output is left out unless it fails, its errors are shown.
+pid_t start(const std::vector<std::string>& words) {
+  std::vector<std::string> all{"muffle"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> pointers;
+  for (std::string& word : all) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw IoError(fmt::format("cannot start a process: {}.", std::strerror(error)));
+  return child;
+}
+
+/// @returns the exit code, as a shell has it.
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw IoError(fmt::format("cannot wait for a process: {}.", std::strerror(errno)));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Runs one process for each party, as many at once as there are cores. All are awaited, whatever fails.
+/// @throws Error  with the first exit code that is not 0.
+void run_all(const std::string& what, const std::vector<std::vector<std::string>>& commands) {
+  const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
+  int failed = 0;
+  for (std::size_t first = 0; first < commands.size(); first += at_once) {
+    std::vector<pid_t> children;
+    for (std::size_t i = first; i < std::min(first + at_once, commands.size()); ++i)
+      children.push_back(start(commands[i]));
+    for (const pid_t child : children) {
+      const int code = wait_for(child);
+      if (failed == 0) failed = code;
+    }
+    if (failed != 0) break;
+  }
+  if (failed != 0)
+    throw Error(static_cast<ExitCode>(failed),
+                fmt::format("{} ended with exit code {}: see above.", what, failed));
+}
+
+struct World {
+  World(const SimulateCommand& command, const ConfigSources& sources)
+      : out(fs::absolute(command.out).lexically_normal()),
+        exchange(out / "exchange"),
+        coordinator(out / "coordinator") {
+    if (watched::exists(coordinator))
+      throw ConfigError(fmt::format("'{}' holds a simulation already: choose another folder.", out.string()));
+    config = load_config(sources, {.release = true});
+    for (int i = 0; i < command.sites; ++i) {
+      names.push_back(fmt::format("SITE-{}", i + 1));
+      folders.push_back(out / fmt::format("site-{}", i + 1));
+    }
+  }
+
+  /// Settings of a site whose records are one part of the configuration's, and whose policy allows it.
+  std::map<std::string, std::string> settings_of(std::size_t i) const {
+    std::map<std::string, std::string> values;
+    for (const auto& [key, literal] : flatten(config)) {
+      if (key.starts_with("data.") && key != "data.records" && key != "data.id") values[key] = literal;
+    }
+    values["data.dir"] = settings::toml_string(fs::absolute(config.data.dir).lexically_normal().string());
+    values["data.id"] = settings::toml_string(names[i]);
+    values["site.parts"] = fmt::format("{}", names.size());
+    values["site.part"] = fmt::format("{}", i);
+    values["privacy.ledger"] = "\"ledger.jsonl\"";
+    values["policy.largest_epsilon"] = fmt::format("{}", privacy::kMaxEpsilon);
+    values["policy.largest_epsilon_alone"] = "\"none\"";
+    values["policy.tell_records"] = "true";
+    return values;
+  }
+
+  /// Keys and cards of everybody; everybody knows everybody.
+  void found() {
+    ensure_writable_folder(exchange);
+    PartyCommand command;
+    command.exchange = exchange.string();
+    const auto place = round::make_exchange(command.exchange);
+    std::vector<site::KeyStore> stores;
+    site::Pins everybody;
+    const auto make = [&](const std::string& name, const fs::path& folder, release::Card roles,
+                          std::map<std::string, std::string> values) {
+      command.name = name;
+      command.folder = folder.string();
+      stores.push_back(init_party(command, roles, !roles.coordinator, std::move(values)));
+      if (roles.key_holder) (void)stores.back().make_round_keys();
+      put_own(stores.back(), *place);
+      const crypto::SignerKey who{name, stores.back().key().public_key()};
+      if (roles.coordinator) {
+        everybody.coordinator = who;
+      } else {
+        everybody.peers.push_back(who);
+      }
+    };
+    release::Card roles;
+    roles.coordinator = true;
+    make("COORDINATOR", coordinator, roles, {});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      roles = {};
+      roles.site = true;
+      roles.key_holder = i < 5;
+      make(names[i], folders[i], roles, settings_of(i));
+    }
+    for (const site::KeyStore& store : stores) everybody.save(store.folder());
+  }
+
+  fs::path out, exchange, coordinator;
+  Config config;
+  std::vector<std::string> names;
+  std::vector<fs::path> folders;
+};
+
+}  // namespace
+
+void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed) {
+  if (comm::MpiSession::launched_by_mpi())
+    throw ConfigError(
+        "`muffle simulate` starts processes of its own: start it alone, without mpirun or srun.");
+  World world(command, sources);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto say = [&](const std::string& what) {
+    printed << fmt::format("{:7.1f} s  {}\n",
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+                           what)
+            << std::flush;
+  };
+  const auto by_coordinator = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "coordinator");
+    words.insert(words.end(), {"--coordinator", world.coordinator.string()});
+    run_all("`muffle " + words[0] + " " + words[1] + "`", {words});
+  };
+  const auto by_sites = [&](const char* verb, std::size_t count) {
+    std::vector<std::vector<std::string>> commands;
+    for (std::size_t i = 0; i < count; ++i)
+      commands.push_back({"site", verb, "--site", world.folders[i].string()});
+    run_all(fmt::format("`muffle site {}` of a site", verb), commands);
+  };
+  world.found();
+  say(fmt::format("{} sites and a coordinator have keys, and know one another", world.names.size()));
+  by_coordinator({"charter", "--title", "a simulation"});
+  by_sites("join", world.names.size());
+  say("all have accepted the charter");
+  std::vector<std::string> propose{"propose", "--title", "a simulated round", "--config", sources.file};
+  for (const std::string& setting : sources.set) propose.insert(propose.end(), {"--set", setting});
+  for (const auto& [key, value] : sources.flags)
+    propose.insert(propose.end(), {"--set", key + "=" + settings::toml_string(value)});
+  by_coordinator(propose);
+  say("a round is proposed");
+  by_sites("step", world.names.size());
+  say("all have contributed");
+  by_coordinator({"step"});
+  say("the contributions are sealed");
+  by_sites("step", std::min<std::size_t>(world.names.size(), 5));
+  say("the key holders have opened");
+  by_coordinator({"step"});
+  const auto place = round::make_exchange(world.exchange.string());
+  for (const std::string& name : place->list()) {
+    if (!name.ends_with("-release.mfl")) continue;
+    run_all("`muffle verify`",
+            {{"verify", (world.exchange / name).string(), "--evidence", world.exchange.string(),
+              "--require-signature", (world.coordinator / "card.mfm").string()}});
+    say("the release is verified: " + (world.exchange / name).string());
+    return;
+  }
+  throw ProtocolError("the round made no release: see `muffle round status " + world.exchange.string() +
+                      "`.");
+}
+
+}  // namespace muffle::app

@@ -1,0 +1,156 @@
+// The options of the parties of a consortium: muffle site, coordinator and round.
+#include "command_line.hpp"
+#include "options.hpp"
+
+namespace muffle::app {
+namespace {
+
+/// A verb of a party's: which it is, in whose folder, and where the messages lie.
+CLI::App& party_verb(CLI::App& command, PartyCommand& party, const char* name, const char* help,
+                     bool in_folder = true) {
+  CLI::App* verb = command.add_subcommand(name, help);
+  verb->callback([&party, &command, verb] { party.verb = command.get_name() + " " + verb->get_name(); });
+  Options o(*verb);
+  if (in_folder)
+    o.preset("--" + command.get_name(), party.folder, "DIR",
+             "the " + command.get_name() + "'s folder (muffle " + command.get_name() + " init)");
+  o.value("--exchange", party.exchange, "DIR",
+          "where the messages lie; default: site.exchange of its settings");
+  return *verb;
+}
+
+void add_sync(CLI::App& command, PartyCommand& party) {
+  party_verb(
+      command, party, "sync",
+      "carry messages between this folder and the server that site.exchange names; the network's part alone");
+}
+
+void round_of(CLI::App& verb, PartyCommand& party) {
+  Options(verb).value("round", party.round, "ROUND",
+                      "the first digits of the round's id, 4 or more; may be left out where there is one");
+}
+
+}  // namespace
+
+void CommandLine::add_site() {
+  auto* command = app_.add_subcommand(
+      "site", "take part in rounds between institutions, as one that holds records or opens sums");
+  command->require_subcommand(1);
+  PartyCommand& p = party_;
+  auto& init = party_verb(*command, p, "init", "make a site's folder: keys, card, commented settings", false);
+  Options i(init);
+  i.value("-o,--out", p.folder, "DIR", "the folder")->required();
+  i.value("--name", p.name, "NAME", "the site's name in the consortium")->required();
+  init.add_flag("--key-holder", p.key_holder, "it opens sums, too, and gets round keys");
+  init.add_flag("--no-records", p.no_records, "it holds no records, such as a regulator that opens sums");
+  i.repeated("--approver", p.approvers, "FILE",
+             "a person's .pub file (muffle keygen), who must approve every round; may be given again");
+  party_verb(*command, p, "card",
+             "print the site's name, roles and fingerprint, to be read out by telephone");
+  auto& pin = party_verb(*command, p, "pin", "note that a party's fingerprint is what its people say it is");
+  auto& join = party_verb(*command, p, "join",
+                          "put the card and round keys into the exchange; accept the charter that is there");
+  (void)join;
+  auto& step =
+      party_verb(*command, p, "step",
+                 "what is next in its rounds: contribute, open the sum, send a receipt; safe to be called "
+                 "again, and to be cut off");
+  auto& run = party_verb(*command, p, "run", "step again and again, until its rounds are released");
+  Options(run).preset("--every", p.every_s, "SECONDS", "between two steps")->check(CLI::Range(0.1, 1e6));
+  for (CLI::App* verb : {&step, &run})
+    Options(*verb).value("round", p.round, "ROUND",
+                         "the first digits of the round's id, 4 or more; default: all of its rounds");
+  add_sync(*command, p);
+  auto& show = party_verb(*command, p, "show", "a proposal in words, and what the site's policy says of it");
+  auto& approve = party_verb(*command, p, "approve", "a person approves a round; kept in the site's folder");
+  auto& decline = party_verb(*command, p, "decline", "the site takes no part in a round, and says so");
+  Options(pin).value("name", p.name, "NAME", "whose card")->required();
+  Options(pin).value("--words", p.words, "WORDS", "the fingerprint that its people read out")->required();
+  for (CLI::App* verb : {&show, &approve, &decline}) round_of(*verb, p);
+  Options(approve).value("--key", p.key, "FILE", "the person's key file (muffle keygen)")->required();
+  const auto codes = release::decline_codes();
+  Options(decline)
+      .preset("--code", p.code, "CODE", "why, for all to see")
+      ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
+}
+
+void CommandLine::add_coordinator() {
+  auto* command = app_.add_subcommand("coordinator", "write a consortium's charter, and propose rounds");
+  command->require_subcommand(1);
+  PartyCommand& p = party_;
+  auto& init = party_verb(*command, p, "init", "make the coordinator's folder: keys, card, settings", false);
+  Options i(init);
+  i.value("-o,--out", p.folder, "DIR", "the folder")->required();
+  i.value("--name", p.name, "NAME", "the coordinator's name in the consortium")->required();
+  party_verb(*command, p, "card",
+             "print the coordinator's name and fingerprint, to be read out by telephone");
+  auto& admit =
+      party_verb(*command, p, "admit", "note that a card's fingerprint is what its people say it is");
+  Options(admit).value("name", p.name, "NAME", "whose card")->required();
+  Options(admit).value("--words", p.words, "WORDS", "the fingerprint that its people read out")->required();
+  auto& charter =
+      party_verb(*command, p, "charter", "write the charter's next version: all who are admitted");
+  Options c(charter);
+  c.value("--title", p.title, "TEXT", "the consortium's name; default: as before");
+  c.value("--admission", p.admission, "TEXT", "how members are admitted, for people; default: as before");
+  c.repeated("--revoke", p.revoke, "NAME", "a member whose key may take part in nothing any more");
+  auto& propose = party_verb(*command, p, "propose",
+                             "propose a round: what is released, by whom, with which noise; refuses what the "
+                             "theorem does not cover");
+  Options o(propose);
+  o.sources(sources)->required();
+  o.guarantee(sources);
+  o.value("--title", p.title, "TEXT", "what the round is for, for people")->required();
+  o.repeated("--invite", p.wishes.sites, "NAME", "a site; given again: a further one. Default: all");
+  o.repeated("--holder", p.wishes.holders, "NAME",
+             "a key holder; given again: a further one. Default: the first 3, of more than 7 sites 5");
+  o.value("--least", p.wishes.least, "K", "fewer contributions make no release; default: all but one");
+  o.value("--expected", p.wishes.expected, "N", "how many usually come; default: all");
+  o.value("--colluding", p.wishes.colluding, "T", "how many sites may pool what they know; default: 1 or 2");
+  o.value("--colluding-holders", p.wishes.colluding_holders, "T_H", "how many key holders may; default: 1");
+  o.preset("--days", p.contribute_days, "DAYS", "for contributions, from now")
+      ->check(CLI::Range(0.001, 3650.0));
+  o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(CLI::Range(0.001, 3650.0));
+  propose.add_flag("--dry-run", p.dry_run, "say what would be proposed; propose nothing");
+  auto& step = party_verb(*command, p, "step",
+                          "what is next in its rounds: seal, add up, release; safe to be called again");
+  Options(step).value("round", p.round, "ROUND",
+                      "the first digits of the round's id, 4 or more; default: all of its rounds");
+  add_sync(*command, p);
+  auto* serve =
+      command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");
+  serve->callback([&p] { p.verb = "coordinator serve"; });
+  Options s(*serve);
+  s.value("--round", p.serve.folder, "DIR", "the folder where the messages lie")->required();
+  s.value("--listen", p.serve.listen, "ADDRESS:PORT", "such as 0.0.0.0:8443")->required();
+  s.value(
+      "--cert", p.serve.cert, "FILE",
+      "the server's certificate, PEM, with intermediates; without one: plain HTTP, on this machine alone");
+  s.value("--key", p.serve.key, "FILE", "its key, PEM");
+  s.value("--client-ca", p.serve.client_ca, "FILE", "clients show certificates of these authorities, PEM");
+}
+
+void CommandLine::add_round() {
+  auto* command = app_.add_subcommand("round", "look at rounds between institutions");
+  command->require_subcommand(1);
+  auto* status =
+      command->add_subcommand("status", "who has answered, deadlines, what was kept aside; no value");
+  status->callback([this] { party_.verb = "round status"; });
+  Options o(*status);
+  o.value("exchange", party_.exchange, "DIR", "where the messages lie")->required();
+  o.value("--round", party_.round, "ROUND", "the first digits of one round's id; default: all rounds");
+  o.value("--html", party_.html, "FILE", "write a page, too, such as status.html");
+}
+
+void CommandLine::add_simulate() {
+  Options o(*app_.add_subcommand(
+      "simulate",
+      "a round between institutions on this machine: each with a folder and keys, each act a process"));
+  o.sources(sources)->required();
+  o.guarantee(sources);
+  o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
+      ->check(CLI::Range(3, 1000));
+  o.value("-o,--out", out, "DIR", "a new folder for all of them")->required();
+}
+
+}  // namespace muffle::app

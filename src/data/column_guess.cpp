@@ -1,0 +1,211 @@
+#include "column_guess.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "muffle/schema/plain_text.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+namespace {
+
+using schema::bound_code;
+using schema::ColumnType;
+
+/// How missing values are spelt almost everywhere.
+constexpr std::string_view kMissing[] = {
+    "",    "?",   ".",    "-",    "--",     "---", "NA",   "N/A",  "n/a",  "na",   "#N/A", "#NA",    "<NA>",
+    "NaN", "nan", "-nan", "-NaN", "#NULL!", "NaT", "None", "none", "null", "NULL", "Null", "(null)", "\\N"};
+/// So many of a column's fields look like dates or numbers: then it holds these.
+constexpr double kMost = 0.9;
+/// Texts with numbers in them, such as "5-9", are categories if there are no more than so many.
+constexpr std::size_t kManyTexts = 50;
+
+/// "007": a code, whose zeros a number would lose.
+bool is_code(std::string_view field) {
+  field.remove_prefix(field.starts_with('-') || field.starts_with('+') ? 1 : 0);
+  return field.size() > 1 && field[0] == '0' && field[1] >= '0' && field[1] <= '9';
+}
+
+bool is_boolean_word(std::string_view field) {
+  std::string lower(field);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower == "true" || lower == "false";
+}
+
+bool is_number_word(std::string_view field) {
+  return !is_code(field) && schema::parse_number(ColumnType::kDecimal, field).has_value();
+}
+
+/// Digits as d, letters as a, what is not ASCII as u; of fields that are mostly digits with marks between:
+/// dates, or numbers too. Empty: it is a text.
+std::string shape_of(std::string_view field, bool dates_alone) {
+  constexpr std::size_t kLongest = 32, kMostLetters = 12;
+  if (field.size() > kLongest) return {};
+  std::string shape;
+  std::size_t digits = 0, letters = 0, marks = 0, behind = 0;
+  for (const char c : field) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 && byte < 0xC0) continue;  // within a character
+    const bool digit = c >= '0' && c <= '9', letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    shape += digit ? 'd' : letter ? 'a' : byte >= 0x20 && byte < 0x7F ? c : 'u';
+    digits += digit ? 1 : 0;
+    letters += letter ? 1 : 0;
+    behind = letter ? behind + 1 : digit ? 0 : behind;
+    marks += !digit && !letter && byte < 0x80 ? 1 : 0;
+  }
+  // "ADM-2023-0042" is no date: one that begins with letters begins with a month or a weekday.
+  static constexpr std::string_view kNames =
+      "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun ";
+  std::string first(field.substr(0, 3));
+  for (char& c : first) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool named = shape.starts_with("aaa") && kNames.find(first + " ") != std::string_view::npos;
+  const bool date = (named || !shape.starts_with('a')) && marks >= 2 && digits >= 4 &&
+                    letters <= kMostLetters && letters <= digits + 4;
+  // Letters stand behind a number, if at all: before it they make a code.
+  const bool number =
+      digits > 0 && letters == behind && letters <= kMostLetters && digits + letters < field.size();
+  return date || (number && !dates_alone) ? shape : "";
+}
+
+Reading of_marks(const MarkReading& m) {
+  Reading r;
+  r.notation = m.notation;
+  r.type = m.has_decimals ? ColumnType::kDecimal : ColumnType::kInteger;
+  r.lo = m.grid.lo();
+  r.hi = m.grid.hi();
+  r.places = m.has_decimals ? m.grid.places() : 0;
+  r.step = m.has_decimals ? m.grid.step() : std::nullopt;
+  const double step = m.has_decimals ? r.step.value_or(std::pow(10.0, -r.places)) : 1.0;
+  // The code's number, unless that is not meant or stands for itself as well.
+  if (const auto top = bound_code(r.notation.top_code))
+    r.hi = std::max(top->beyond ? top->number + step : top->number,
+                    r.hi < top->number ? top->number : r.hi + step);
+  if (const auto bottom = bound_code(r.notation.bottom_code))
+    r.lo = std::min(bottom->beyond ? bottom->number - step : bottom->number,
+                    r.lo > bottom->number ? bottom->number : r.lo - step);
+  return r;
+}
+
+/// Codes stand at the ends: "10-14" beside "90+" are categories.
+bool codes_fit(const MarkReading& m) {
+  const auto top = bound_code(m.notation.top_code), bottom = bound_code(m.notation.bottom_code);
+  return (!top || top->number >= m.grid.hi()) && (!bottom || bottom->number <= m.grid.lo());
+}
+
+}  // namespace
+
+bool is_missing_word(std::string_view field) {
+  return std::find(std::begin(kMissing), std::end(kMissing), field) != std::end(kMissing);
+}
+
+void ColumnGuess::look_at(std::string_view field) {
+  if (is_missing_word(field)) return;
+  const auto number = schema::parse_number(ColumnType::kDecimal, field);
+  decimal_ = decimal_ && !is_code(field) && number.has_value();
+  integer_ = integer_ && decimal_ && field.find_first_of(".eE") == std::string_view::npos;
+  if (decimal_) grid_.look_at(*number, field);
+  boolean_ = boolean_ && is_boolean_word(field);
+  if (const auto time = schema::parse_number(ColumnType::kDatetime, field)) {
+    lo_ = std::min(lo_, *time);
+    hi_ = std::max(hi_, *time);
+  }
+  datetime_ = datetime_ && schema::parse_number(ColumnType::kDatetime, field).has_value();
+  if (different_.size() <= kManyTexts) different_.emplace(field);
+  seen_ = true;
+  ++count_;
+  times_.look_at(field);
+  marks_.look_at(field);
+  if (std::string shape = shape_of(field, true); !shape.empty()) {
+    ++dates_;
+    if (date_shape_.empty()) date_shape_ = std::move(shape);
+  }
+  if (std::string shape = shape_of(field, false); !shape.empty() || is_number_word(field)) {
+    ++numbers_;
+    if (number_shape_.empty() && !is_number_word(field)) number_shape_ = std::move(shape);
+  }
+}
+
+bool ColumnGuess::is_value(std::string_view name) {
+  const std::string_view field = schema::trimmed(name);
+  if (is_missing_word(field) || is_boolean_word(field)) return true;
+  if (schema::parse_number(ColumnType::kDecimal, field)) return true;
+  ColumnGuess guess;
+  guess.look_at(field);
+  return guess.readings({}).front().type != ColumnType::kCategory;
+}
+
+void ColumnGuess::tell(FileMarks& marks) const {
+  if (decimal_ && !integer_) {
+    // "1.101" may be a thousand.
+    marks.point = marks.point || (marks_.readings().size() == 1 && marks_.readings().front().has_decimals);
+    return;
+  }
+  const std::vector<MarkReading> readings = decimal_ ? std::vector<MarkReading>() : marks_.readings();
+  if (readings.size() != 1) return;
+  const MarkReading& only = readings.front();
+  const std::string& thousands = only.notation.thousands_mark;
+  marks.comma = marks.comma || (only.has_decimals && only.notation.decimal_mark == ",") || thousands == ".";
+  marks.point = marks.point || (only.has_decimals && only.notation.decimal_mark == ".") || thousands == ",";
+}
+
+std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
+  std::vector<MarkReading> all = marks_.readings();
+  std::erase_if(all, [](const MarkReading& m) { return !codes_fit(m); });
+  if (all.size() > 1 && marks.comma != marks.point) {
+    std::erase_if(all, [&](const MarkReading& m) {
+      const std::string& decimal = m.notation.decimal_mark;
+      return marks.comma ? (m.has_decimals && decimal == ".") || m.notation.thousands_mark == ","
+                         : (m.has_decimals && decimal == ",") || m.notation.thousands_mark == ".";
+    });
+  }
+  if (all.size() > 1 && marks_.looks_like_thousands())
+    std::erase_if(all, [](const MarkReading& m) { return !m.has_thousands; });
+  std::vector<Reading> out;
+  for (const MarkReading& m : all) out.push_back(of_marks(m));
+  return out;
+}
+
+std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
+  if (!seen_) return {{}};
+  const std::vector<TimeReading> times = times_.readings();
+  std::vector<Reading> out;
+  for (const TimeReading& t : times) {
+    Reading r;
+    r.type = t.type;
+    r.notation.format = t.format;
+    r.lo = t.lo;
+    r.hi = t.hi;
+    out.push_back(std::move(r));
+  }
+  if (!out.empty()) return out;
+  if (datetime_) return {{ColumnType::kDatetime, {}, lo_, hi_}};
+  if (decimal_ && grid_.are_codes()) return {{}};
+  if (decimal_) {
+    // Points between groups of three, in a file whose decimal mark is a comma, are marks of thousands.
+    if (!integer_ && marks.comma && !marks.point) {
+      if (out = marked(marks); out.size() == 1 && out.front().notation.thousands_mark == ".") return out;
+    }
+    return {{integer_ ? ColumnType::kInteger : ColumnType::kDecimal,
+             {},
+             grid_.lo(),
+             grid_.hi(),
+             grid_.places(),
+             grid_.step()}};
+  }
+  if (boolean_) return {{ColumnType::kBoolean}};
+  out = marked(marks);
+  if (out.empty()) out.push_back({});
+  return out;
+}
+
+std::string ColumnGuess::unknown_shape() const {
+  const auto mostly = [&](std::uint64_t some) {
+    return static_cast<double>(some) >= kMost * static_cast<double>(count_);
+  };
+  if (!seen_ || decimal_ || boolean_) return {};
+  if (mostly(dates_)) return date_shape_;
+  return mostly(numbers_) && different_.size() > kManyTexts ? number_shape_ : "";
+}
+
+}  // namespace muffle::data

@@ -1,0 +1,183 @@
+#include "muffle/http/client.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "curl_request.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/json_fields.hpp"
+#include "muffle/core/message_name.hpp"
+#include "muffle/core/text.hpp"
+#include "shelf.hpp"
+
+namespace muffle::http {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kPart = std::uint64_t{4} << 20, kLeastPart = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostListed = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
+constexpr std::size_t kMostMessages = 100'000;
+
+/// The fields of an answer that is JSON. @throws CommError  it is cut off or garbled.
+json fields_of(const Answer& answer, const std::string& root) {
+  json out = json::parse(answer.body, nullptr, false);
+  if (!out.is_object() || out.value("format", json()) != kFormat)
+    throw CommError(
+        fmt::format("the answer of {} is garbled. Something in between changes it: ask IT to let it pass "
+                    "unchanged.",
+                    root));
+  if (out.value("version", json()) != 1)
+    throw ConfigError(
+        fmt::format("{} speaks another version of muffle's exchange. Use the coordinator's muffle.", root));
+  return out;
+}
+
+std::string error_of(const Answer& answer, const std::string& root) {
+  const json fields = fields_of(answer, root);
+  const auto error = fields.find("error");
+  return error != fields.end() && error->is_string() ? printable(error->get<std::string>().substr(0, 500))
+                                                     : "no reason";
+}
+
+/// How many bytes the whole has: "bytes 0-9/100", "bytes */100".
+std::optional<std::uint64_t> total_of(const std::string& content_range) {
+  const std::size_t slash = content_range.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  std::uint64_t total = 0;
+  const char* end = content_range.data() + content_range.size();
+  const auto [stop, error] = std::from_chars(content_range.data() + slash + 1, end, total);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return total;
+}
+
+}  // namespace
+
+class Client::Connection {
+ public:
+  Connection(const std::string& address, const ClientSettings& settings)
+      : settings_(settings), curl_(address, settings) {}
+
+  /// @throws CommError  all tries are used up.
+  Answer request(const std::string& path, const std::optional<std::string_view>& body,
+                 const std::string& range, std::uint64_t most) {
+    double wait = settings_.first_wait_s;
+    for (int tries = settings_.tries; true; --tries) {
+      TryAgain again;
+      if (auto answer = curl_.attempt(path, body, range, most, again)) return *answer;
+      if (again.too_slow) part_ = std::max(kLeastPart, part_ / 2);
+      if (tries <= 1)
+        throw CommError(fmt::format("{} Tried {} times; nothing is lost: run the same command again later.",
+                                    again.why, settings_.tries));
+      std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+      wait *= 2;
+    }
+  }
+
+  std::string path_of(const std::string& name) const { return fmt::format("{}/{}", kMessagesPath, name); }
+  const std::string& root() const { return curl_.root(); }
+  /// How much is sent or asked for at once: less, where more did not pass in time.
+  std::uint64_t part() const { return part_; }
+
+ private:
+  ClientSettings settings_;
+  CurlRequest curl_;
+  std::uint64_t part_ = kPart;
+};
+
+Client::Client(const std::string& address, const ClientSettings& settings)
+    : connection_(std::make_unique<Connection>(address, settings)) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+std::vector<Client::Listed> Client::list() {
+  const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListed);
+  if (answer.status != 200)
+    throw CommError(fmt::format("{} does not list its messages: {}", connection_->root(),
+                                error_of(answer, connection_->root())));
+  const json fields = fields_of(answer, connection_->root());
+  const JsonDocument document{connection_->root(), "a list of messages", "Ask who runs the server."};
+  const JsonFields f(fields, document);
+  std::vector<Listed> out;
+  if (f.at("messages") == json::array()) return out;
+  for (const JsonFields& one : f.objects("messages", kMostMessages)) {
+    Listed listed{one.text("name", 128), one.integer("size", 0, std::uint64_t{1} << 62)};
+    if (is_message_name(listed.name)) out.push_back(std::move(listed));
+  }
+  std::ranges::sort(out, {}, &Listed::name);
+  return out;
+}
+
+std::optional<std::string> Client::get(const std::string& name, std::uint64_t most) {
+  Connection& c = *connection_;
+  std::string bytes;
+  for (std::optional<std::uint64_t> total; !total || bytes.size() < *total;) {
+    const std::uint64_t last = bytes.size() + std::clamp<std::uint64_t>(most - bytes.size(), 1, c.part()) - 1;
+    const Answer answer =
+        c.request(c.path_of(name), std::nullopt, fmt::format("{}-{}", bytes.size(), last), kPart + kMostSaid);
+    if (answer.status == 404 && bytes.empty()) return std::nullopt;
+    if (answer.status != 200 && answer.status != 206)
+      throw CommError(fmt::format("{} does not give '{}': {}", c.root(), name, error_of(answer, c.root())));
+    total = answer.status == 206 ? total_of(answer.content_range) : answer.body.size();
+    if (!total || (answer.body.empty() && *total > 0))
+      throw CommError(fmt::format(
+          "the answer of {} for '{}' is garbled. Something in between changes it: ask IT.", c.root(), name));
+    if (*total > most)
+      throw ProtocolError(fmt::format("'{}' at {} has {} bytes, and such a message has {} at most.", name,
+                                      c.root(), *total, most));
+    bytes += answer.body;
+  }
+  return bytes;
+}
+
+void Client::put(const std::string& name, std::string_view bytes) {
+  Connection& c = *connection_;
+  const std::string digest = to_hex(sha256(PublicBytes(bytes)));
+  std::uint64_t offset = 0;
+  for (int restarts = 0;;) {
+    // A long one begins with a short part: enough to hear that it is there already, or is refused.
+    const std::string_view part =
+        bytes.substr(offset, offset == 0 && bytes.size() > c.part() ? kLeastPart : c.part());
+    const Answer answer = c.request(
+        fmt::format("{}?offset={}&size={}&sha256={}", c.path_of(name), offset, bytes.size(), digest), part,
+        "", kMostSaid);
+    if (answer.status == 200 || answer.status == 201) return;
+    if (answer.status == 409)
+      throw ProtocolError(
+          fmt::format("'{}' is there already at {}, and is another message. It was left as it is: a party "
+                      "sends one message of "
+                      "each kind in a round. Find out who wrote it.",
+                      name, c.root()));
+    if (answer.status == 202) {
+      const json fields = fields_of(answer, c.root());
+      const JsonDocument document{c.root(), "an answer to a part of a message", "Ask who runs the server."};
+      const std::uint64_t have = JsonFields(fields, document).integer("have", 0, bytes.size());
+      if (have > offset) {
+        offset = have;
+        continue;
+      }
+      offset = have;  // it has lost some
+    } else if (answer.status == 422) {
+      offset = 0;
+    } else if (answer.status == 507) {
+      throw CommError(fmt::format("{} cannot store '{}': {}", c.root(), name, error_of(answer, c.root())));
+    } else {
+      throw ProtocolError(fmt::format("{} refuses '{}' (HTTP {}): {}", c.root(), name, answer.status,
+                                      error_of(answer, c.root())));
+    }
+    if (++restarts > 3)
+      throw CommError(
+          fmt::format("{} does not keep the parts of '{}'. Something in between changes them, or the "
+                      "server's disk is full: ask who runs it.",
+                      c.root(), name));
+  }
+}
+
+}  // namespace muffle::http

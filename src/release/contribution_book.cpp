@@ -1,0 +1,101 @@
+#include "muffle/release/contribution_book.hpp"
+
+#include <fmt/format.h>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/plan_json.hpp"
+
+namespace muffle::release {
+namespace {
+
+std::string hash_of(std::string_view message) { return to_hex(sha256(PublicBytes(message))); }
+
+}  // namespace
+
+std::string charged_as(const crypto::RoundId& round) { return "round " + to_hex(round); }
+
+privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_noise) {
+  const privacy::NoisePlan& noise = round.proposal.plan.noise;
+  privacy::NoisePlan alone = noise;
+  alone.parts = round.noise.shares();
+  return {charged_as(round.id),
+          plan_hash(round.proposal.plan),
+          privacy::mu_of(noise),
+          noise.sensitivity.value,
+          noise.sigma,
+          secure_noise,
+          privacy::unit_of(noise),
+          privacy::mu_of(alone)};
+}
+
+ContributionBook::ContributionBook(const ProposedRound& round, const crypto::SitePublicKey& site,
+                                   const ChargeBook& book, std::filesystem::path file,
+                                   const Heartbeat& heartbeat)
+    : round_(round), site_(site), file_(std::move(file)), document_(book, heartbeat) {}
+
+bool ContributionBook::is_own(const std::string& bytes) const {
+  try {
+    const Message message = parse_message(bytes, "a contribution");
+    return message.header.sender == site_ && message.header.round == round_.id &&
+           message.header.kind == MessageKind::kContribution;
+  } catch (const ProtocolError&) {
+    return false;
+  }
+}
+
+const privacy::ChargeRecord* ContributionBook::charged() const {
+  const auto charges = document_.state().charges_for(charged_as(round_.id));
+  return charges.empty() ? nullptr : charges.back();
+}
+
+ContributionBook::Standing ContributionBook::settle(const std::optional<std::string>& in_exchange) {
+  const std::string round = to_hex(round_.id);
+  if (in_exchange && !is_own(*in_exchange))
+    throw ProtocolError(fmt::format(
+        "what lies in the exchange under the name of this site's contribution to round {} is not "
+        "signed by it: somebody else put it there, or it is damaged. Remove it, and find out who. "
+        "Nothing was charged or drawn.",
+        round));
+  std::optional<std::string> kept;
+  if (is_there(file_, "the contribution", "Nothing was charged or drawn.")) kept = read_file(file_);
+  const privacy::ChargeRecord* const charge = charged();
+  for (const std::optional<std::string>& found : {kept, in_exchange}) {
+    if (!found || (charge != nullptr && charge->pending == hash_of(*found))) continue;
+    throw ProtocolError(fmt::format(
+        "there is a contribution of this site to round {} that its ledger {}. Either the ledger, or the "
+        "site's folder, was restored from an older copy, or somebody else acts with the site's key. This "
+        "site does nothing more in the round. Restore the newest ledger; nothing was charged or drawn.",
+        round, charge == nullptr ? "does not know" : "has not made for its charge " + charge->id));
+  }
+  if (charge == nullptr) return standing_ = Standing::kNew;
+  charge_ = charge->id;
+  if (!kept && !in_exchange) return standing_ = Standing::kSpent;
+  bytes_ = kept ? *kept : *in_exchange;
+  if (!kept) write_file_atomically(file_, bytes_);
+  document_.settle(charge->terms, privacy::FoundArtifact{charge->id, hash_of(bytes_)});
+  return standing_ = Standing::kMade;
+}
+
+void ContributionBook::make(
+    bool secure_noise,
+    const std::function<std::string(const Charge& charge, const std::string& id)>& contribution) {
+  require(standing_ == Standing::kNew && charge_.empty(),
+          "a contribution was to be made twice: this is a bug in muffle.");
+  document_.begin(contribution_terms(round_, secure_noise), [&](const Charge& charge) {
+    charge_ = document_.charge();
+    bytes_ = contribution(charge, charge_);
+  });
+  document_.write(file_, bytes_);
+  document_.commit();
+  standing_ = Standing::kMade;
+}
+
+void ContributionBook::note_release(std::string_view release) {
+  const privacy::ChargeRecord* const charge = charged();
+  if (standing_ == Standing::kMade && charge != nullptr && charge->artifact && !charge->released)
+    document_.note_release(charge->id, hash_of(release));
+}
+
+}  // namespace muffle::release

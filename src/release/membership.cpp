@@ -1,0 +1,185 @@
+#include "muffle/release/membership.hpp"
+
+#include <algorithm>
+
+#include "message_fields.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/text.hpp"
+
+namespace muffle::release {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMostVersions = 1'000'000, kMostNumber = std::uint64_t{1} << 32;
+
+/// Of messages that belong to no round and have no numbers.
+void require_kind(const JsonFields& f, const SignedHeader& header, MessageKind kind) {
+  if (header.kind != kind || header.round != crypto::RoundId{} || header.numbers != 0)
+    f.fail("", fmt::format("is no {} (it is a {})", name_of(kind), name_of(header.kind)));
+}
+
+std::string one_line_text(const JsonFields& f, std::string_view key, std::size_t most) {
+  std::string text = f.text(key, most);
+  if (printable(text) != text) f.fail(key, "has characters that a terminal may obey");
+  return text;
+}
+
+}  // namespace
+
+json body_of(const Card& card) {
+  return {{"name", card.name},
+          {"box", to_hex(card.box)},
+          {"site", card.site},
+          {"key_holder", card.key_holder},
+          {"coordinator", card.coordinator}};
+}
+
+Card read_card(const SignedHeader& header, const std::string& name) {
+  const JsonDocument document = message_document(name);
+  const JsonFields f(header.body, document);
+  require_kind(f, header, MessageKind::kCard);
+  f.only({"name", "box", "site", "key_holder", "coordinator"});
+  if (header.answers != Sha256Digest{}) f.fail("", "is a card, and answers something");
+  Card card{f.text("name", 64), bytes_at<32>(f, "box"), f.flag("site"), f.flag("key_holder"),
+            f.flag("coordinator")};
+  if (!crypto::valid_site_name(card.name)) f.fail("name", "is no name of a site");
+  if (card.coordinator == (card.site || card.key_holder))
+    f.fail("coordinator", "needs to be somebody else than sites and key holders, each with keys of its own");
+  return card;
+}
+
+std::string roles_in_words(const Card& card) {
+  if (card.coordinator) return "coordinator";
+  if (card.site && card.key_holder) return "site and key holder";
+  return card.site ? "site" : "key holder";
+}
+
+json body_of(const Charter& charter) {
+  json cards = json::array();
+  for (const SignedHeader& card : charter.cards) cards.push_back(header_json(card));
+  return {
+      {"title", charter.title},         {"version", charter.version}, {"previous", to_hex(charter.previous)},
+      {"admission", charter.admission}, {"cards", std::move(cards)},  {"revoked", hex_json(charter.revoked)}};
+}
+
+Consortium::Consortium(const SignedHeader& header, const std::string& name)
+    : id(header.id()), coordinator(header.sender) {
+  const JsonDocument document = message_document(name);
+  const JsonFields f(header.body, document);
+  require_kind(f, header, MessageKind::kCharter);
+  f.only({"title", "version", "previous", "admission", "cards", "revoked"});
+  charter = {one_line_text(f, "title", 256),
+             f.integer("version", 1, kMostVersions),
+             bytes_at<32>(f, "previous"),
+             one_line_text(f, "admission", 4096),
+             {},
+             hex_list<32>(f, "revoked", 0, kMostSites)};
+  if ((charter.version == 1) != (charter.previous == Sha256Digest{}))
+    f.fail("previous", "does not go with the version");
+  for (const JsonFields& entry : f.objects("cards", kMostSites)) {
+    charter.cards.push_back(read_header(entry));
+    members.push_back({charter.cards.back().sender, read_card(charter.cards.back(), name)});
+  }
+  require_different(f, "cards", members, [](const Member& m) { return m.key; });
+  require_different(f, "cards", members, [](const Member& m) { return m.card.name; });
+  require_different(f, "revoked", charter.revoked, [](const auto& key) { return key; });
+  for (const Member& member : members) {
+    if (std::ranges::count(charter.revoked, member.key) > 0)
+      f.fail("cards", fmt::format("has '{}', whose key is revoked", member.card.name));
+    if (member.card.coordinator != (member.key == coordinator))
+      f.fail("cards", "need exactly one coordinator, who signs the charter");
+  }
+  if (find(coordinator) == nullptr) f.fail("cards", "lack the coordinator's");
+}
+
+const Consortium::Member* Consortium::find(const crypto::SitePublicKey& key) const {
+  const auto at = std::ranges::find(members, key, &Member::key);
+  return at == members.end() ? nullptr : &*at;
+}
+
+const Consortium::Member* Consortium::find(std::string_view member) const {
+  const auto at = std::ranges::find(members, member, [](const Member& m) { return m.card.name; });
+  return at == members.end() ? nullptr : &*at;
+}
+
+void Consortium::require_follows(const Consortium& earlier) const {
+  const auto refuse = [&](const std::string& why) {
+    throw ProtocolError(fmt::format("charter {} does not follow charter {}: {}. Ask the coordinator.",
+                                    charter.version, earlier.charter.version, why));
+  };
+  if (coordinator != earlier.coordinator) refuse("another coordinator signed it");
+  if (charter.version != earlier.charter.version + 1 || charter.previous != earlier.id)
+    refuse("it is no next version of it");
+  for (const crypto::SitePublicKey& key : earlier.charter.revoked) {
+    if (std::ranges::count(charter.revoked, key) == 0)
+      refuse(fmt::format("the key {} was revoked, and is not any more", to_hex(key)));
+  }
+}
+
+SignedHeader countersignature_of(const Consortium& consortium) {
+  SignedHeader header{.kind = MessageKind::kCountersignature, .answers = consortium.id};
+  header.body = json::object();
+  return header;
+}
+
+const Consortium::Member& check_countersignature(const Consortium& consortium, const SignedHeader& header) {
+  const JsonDocument document = message_document("a countersignature");
+  const JsonFields f(header.body, document);
+  require_kind(f, header, MessageKind::kCountersignature);
+  f.only({});
+  if (header.answers != consortium.id)
+    throw ProtocolError("this countersignature is of another charter than the one that is looked at.");
+  const Consortium::Member* member = consortium.find(header.sender);
+  if (member == nullptr)
+    throw ProtocolError(
+        fmt::format("a countersignature is of a key that is no member's, {}.", to_hex(header.sender)));
+  return *member;
+}
+
+json body_of(const RoundKeys& keys) { return {{"first", keys.first}, {"points", hex_json(keys.points)}}; }
+
+RoundKeys read_round_keys(const SignedHeader& header, const std::string& name) {
+  const JsonDocument document = message_document(name);
+  const JsonFields f(header.body, document);
+  require_kind(f, header, MessageKind::kRoundKeys);
+  f.only({"first", "points"});
+  RoundKeys keys{f.integer("first", 0, kMostNumber - kMostRoundKeys),
+                 hex_list<32>(f, "points", 1, kMostRoundKeys)};
+  require_different(f, "points", keys.points, [](const auto& point) { return point; });
+  return keys;
+}
+
+SignedHeader decline_of(const ProposedRound& round, DeclineCode code) {
+  SignedHeader header{.kind = MessageKind::kDecline, .round = round.id, .answers = round.id};
+  header.body = {{"code", name_of(code)}};
+  return header;
+}
+
+Declined check_decline(const ProposedRound& round, const SignedHeader& header) {
+  const JsonDocument document = message_document("a decline");
+  const JsonFields f(header.body, document);
+  if (header.kind != MessageKind::kDecline || header.numbers != 0) f.fail("", "is no decline");
+  f.only({"code"});
+  if (header.round != round.id || header.answers != round.id)
+    throw ProtocolError(fmt::format("this decline is of another round, {}.", to_hex(header.round)));
+  const std::optional<std::size_t> site = round.site(header.sender);
+  if (!site)
+    throw ProtocolError(
+        fmt::format("a decline is of a key that was not invited, {}.", to_hex(header.sender)));
+  return {*site, static_cast<DeclineCode>(f.choice("code", decline_codes()))};
+}
+
+SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site) {
+  SignedHeader header{.kind = MessageKind::kApproval, .round = round.id, .answers = round.id};
+  header.body = {{"site", to_hex(site)}};
+  return header;
+}
+
+bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site) {
+  const SignedHeader wanted = approval_of(round, site);
+  return header.kind == wanted.kind && header.round == wanted.round && header.answers == wanted.answers &&
+         header.body == wanted.body && header.numbers == 0;
+}
+
+}  // namespace muffle::release

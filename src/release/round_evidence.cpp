@@ -1,0 +1,169 @@
+#include "muffle/release/round_evidence.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/release/plan_json.hpp"
+#include "muffle/release/round_release.hpp"
+#include "muffle/release/verification.hpp"
+
+namespace muffle::release {
+namespace {
+
+void require_message(bool holds, const std::string& why) {
+  if (!holds) throw ProtocolError(why);
+}
+
+class EvidenceCheck {
+ public:
+  EvidenceCheck(const Artifact& artifact, std::string_view release, const EvidenceReader& read)
+      : artifact_(artifact), record_(*artifact.round), bytes_(release), read_(read) {}
+
+  std::vector<Check> run(std::vector<std::string>& signers) && {
+    const bool whole = attempt("proposal", [&] { return read_proposal(); }) &&
+                       attempt("seal", [&] { return read_seal(); }) &&
+                       attempt("sum", [&] { return add_up(); }) &&
+                       attempt("coordinator's word", [&] { return check_statement(); });
+    if (whole) {
+      signers.push_back(record_.coordinator);
+      for (const RoundRecord::Site& site : record_.sites) signers.push_back(site.key);
+      for (const RoundRecord::Holder& holder : record_.holders) signers.push_back(holder.key);
+    }
+    return std::move(checks_);
+  }
+
+ private:
+  template <class Action>
+  bool attempt(const char* name, const Action& action) {
+    try {
+      checks_.push_back({std::string("round: ") + name, Check::Outcome::kPass, action()});
+      return true;
+    } catch (const Error& e) {
+      checks_.push_back({std::string("round: ") + name, Check::Outcome::kFail, e.what()});
+      return false;
+    }
+  }
+
+  Message message(const std::string& name, std::uint64_t numbers) const {
+    const std::optional<std::string> bytes = read_(name, most_bytes(numbers));
+    require_message(bytes.has_value(), fmt::format("'{}' is not among the messages", name));
+    return parse_message(*bytes, name);
+  }
+
+  std::string read_proposal() {
+    crypto::RoundId id{};
+    require_message(crypto::from_hex(record_.id, id), "the release names no round");
+    const std::string name = proposal_name(id);
+    round_ = std::make_unique<ProposedRound>(message(name, 0), name);
+    const ProposedRound& round = *round_;
+    require_message(to_hex(round.id) == record_.id,
+                    fmt::format("'{}' is the proposal of another round", name));
+    require_message(to_hex(round.coordinator) == record_.coordinator && round.proposal.title == record_.title,
+                    "the release names another coordinator or title than the proposal");
+    ReleasePlan proposed = round.proposal.plan;
+    proposed.records = artifact_.records;  // under replace-one they are counted, and were bounded
+    require_message(plan_text(proposed) == plan_text(artifact_),
+                    "the release was made by another plan than was proposed");
+    const privacy::Apart* apart = privacy::apart(artifact_.aggregation);
+    require_message(apart != nullptr && apart->parties == round.proposal.parties,
+                    "the release states other parties than were proposed");
+    return fmt::format(
+        "signed by the coordinator; its plan and its parties are the release's: {} sites invited, "
+        "{} expected, {} the least, {} may collude; {} key holders, of whom {} may collude",
+        apart->parties.sites, apart->parties.expected, apart->parties.least, apart->parties.colluding,
+        apart->parties.holders, apart->parties.colluding_holders);
+  }
+
+  std::string read_seal() {
+    const std::string name = seal_name(round_->id);
+    seal_ = std::make_unique<SealedRound>(*round_, message(name, 0).header);
+    require_message(to_hex(seal_->id) == record_.seal, "the release is of another seal");
+    const auto sealed = static_cast<int>(seal_->sites.size());
+    // Theorem 3 once more, in plain arithmetic.
+    const privacy::RoundParties& p = round_->proposal.parties;
+    const std::vector<privacy::NoisePart> top_ups = round_->noise.top_ups(sealed);
+    for (std::size_t i = 0; i < top_ups.size(); ++i) {
+      for (std::size_t r = 0; r < top_ups[i].runs.size(); ++r) {
+        const auto planned = static_cast<long double>(artifact_.noise.parts.at(i).runs.at(r).sigma_lattice);
+        const auto share = static_cast<long double>(round_->noise.shares().at(i).runs.at(r).sigma_lattice);
+        const auto top_up = static_cast<long double>(top_ups[i].runs[r].sigma_lattice);
+        const long double held = (sealed - p.colluding) * share * share +
+                                 (p.holders - p.missing_holders - p.colluding_holders) * top_up * top_up;
+        require_message(held >= planned * planned * (1 - 1e-15L),
+                        "the noise of the honest is less than was promised");
+      }
+    }
+    return fmt::format(
+        "signed by the coordinator; {} contributions count; the noise of the honest among them and "
+        "among the key holders is the full one (theorem 3)",
+        sealed);
+  }
+
+  std::string add_up() {
+    Summation sum(*round_, *seal_);
+    for (std::size_t i = 0; i < seal_->sites.size(); ++i) {
+      const crypto::SignerKey& site = round_->proposal.sites[seal_->sites[i]];
+      sum.add_contribution(message(contribution_name(round_->id, site.key), round_->length));
+    }
+    std::vector<Sha256Digest> openings;
+    for (const HolderKey& holder : round_->proposal.holders) {
+      const std::string name = opening_name(round_->id, holder.holder.key);
+      const Message opening = message(name, round_->length);
+      require_message(opening.header.sender == holder.holder.key,
+                      fmt::format("'{}' is not its holder's", name));
+      sum.take_opening(opening);
+      openings.push_back(opening.header.id());
+    }
+    require_message(sum.objections().empty(), fmt::format("key holders object to the contributions of {}",
+                                                          fmt::join(sum.objections(), ", ")));
+    const Artifact again =
+        artifact_of_round(*round_, *seal_, openings, std::move(sum).finish(), artifact_.muffle_version);
+    require_message(again.round == artifact_.round,
+                    "the release names other messages, keys or charges than there are");
+    require_message(again.values == artifact_.values,
+                    "the numbers of the release are not what contributions and openings add up to");
+    require_message(artifact_bytes(again) == bytes_,
+                    "the release states something else than its messages do");
+    return "contributions and openings, each signed, add up to the release, bit for bit";
+  }
+
+  std::string check_statement() {
+    const std::string name = release_statement_name(round_->id);
+    check_release_statement(*round_, seal_->id, message(name, 0).header, bytes_);
+    return "the coordinator has signed that this file is the round's release";
+  }
+
+  const Artifact& artifact_;
+  const RoundRecord& record_;
+  std::string_view bytes_;
+  const EvidenceReader& read_;
+  std::unique_ptr<ProposedRound> round_;
+  std::unique_ptr<SealedRound> seal_;
+  std::vector<Check> checks_;
+};
+
+}  // namespace
+
+EvidenceReader evidence_in(const std::string& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw IoError(
+        fmt::format("there is no folder '{}' with a round's messages: name it with --evidence.", folder));
+  return [folder](const std::string& name, std::uint64_t most) -> std::optional<std::string> {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (!is_there(file, "the message", "Nothing was verified.")) return std::nullopt;
+    return read_file(file, most);
+  };
+}
+
+std::vector<Check> check_evidence(const Artifact& artifact, std::string_view release,
+                                  const EvidenceReader& read, std::vector<std::string>& signers) {
+  return EvidenceCheck(artifact, release, read).run(signers);
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,101 @@
+#include "muffle/release/round_release.hpp"
+
+#include <fmt/format.h>
+
+#include "message_fields.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/plan_json.hpp"
+
+namespace muffle::release {
+namespace {
+
+void require_answer(bool holds, const char* what) {
+  if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
+}
+
+}  // namespace
+
+privacy::AggregationMode mode_of_round(const ProposedRound& round, std::size_t sealed) {
+  return privacy::Apart{round.proposal.parties, static_cast<int>(sealed)};
+}
+
+Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
+                           const std::vector<Sha256Digest>& openings, privacy::NoisySum&& sum,
+                           const std::string& version) {
+  require(openings.size() == round.proposal.holders.size(),
+          "a round was to be released without all its openings: this is a bug in muffle.");
+  Artifact a;
+  static_cast<ReleasePlan&>(a) = round.proposal.plan;
+  RoundRecord record{
+      to_hex(round.id), round.proposal.title, to_hex(round.coordinator), to_hex(seal.id), {}, {}};
+  std::uint64_t records = 0;
+  for (std::size_t i = 0; i < seal.sites.size(); ++i) {
+    const SignedHeader& header = seal.seal.contributions[i];
+    const crypto::SignerKey& site = round.proposal.sites[seal.sites[i]];
+    const Contribution body = read_contribution(header, round.proposal.holders.size());
+    record.sites.push_back({site.name, to_hex(site.key), to_hex(header.id()), body.charge});
+    require_answer(!__builtin_add_overflow(records, body.records, &records),
+                   "The sites say that they hold more records than there can be.");
+  }
+  for (std::size_t h = 0; h < openings.size(); ++h) {
+    const crypto::SignerKey& holder = round.proposal.holders[h].holder;
+    record.holders.push_back({holder.name, to_hex(holder.key), to_hex(openings[h])});
+  }
+  if (a.adjacency == privacy::Adjacency::kReplaceOne) {
+    require_answer(
+        records >= 1 && records <= a.records,
+        "The sites hold other numbers of records than were proposed: none, or more in all. There is no "
+        "release.");
+    a.records = records;
+  }
+  for (const features::NamedMap& map : a.maps) a.map_hashes.push_back(map.map->hash());
+  a.is_private = sum.is_private;
+  a.config_hash = plan_hash(round.proposal.plan);
+  a.muffle_version = version;
+  a.aggregation = mode_of_round(round, seal.sites.size());
+  a.round = std::move(record);
+  a.values = std::move(sum.values);
+  return a;
+}
+
+SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
+                                  std::string_view release) {
+  SignedHeader header{.kind = MessageKind::kRelease, .round = round.id, .answers = seal.id};
+  header.body = {{"release_sha256", to_hex(sha256(PublicBytes(release)))}};
+  return header;
+}
+
+void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
+                             std::string_view release) {
+  require_answer(header.kind == MessageKind::kRelease && header.round == round.id && header.answers == seal &&
+                     header.numbers == 0,
+                 "The statement is of no release, or of another round's or seal's.");
+  require_answer(header.sender == round.coordinator,
+                 "The statement of the release is not the coordinator's.");
+  const JsonDocument document = message_document("a statement");
+  const JsonFields f(header.body, document);
+  f.only({"release_sha256"});
+  require_answer(f.hex("release_sha256", 64) == to_hex(sha256(PublicBytes(release))),
+                 "The coordinator's statement is of another release.");
+}
+
+SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased) {
+  SignedHeader header{.kind = MessageKind::kReceipt, .round = round.id, .answers = statement.id()};
+  header.body = {{"round_key_erased", key_erased}};
+  return header;
+}
+
+bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header) {
+  require_answer(header.kind == MessageKind::kReceipt && header.round == round.id &&
+                     header.answers == statement.id() && header.numbers == 0,
+                 "The receipt is of another release.");
+  require_answer(round.site(header.sender) || round.holder(header.sender),
+                 "The receipt is of nobody in the round.");
+  const JsonDocument document = message_document("a receipt");
+  const JsonFields f(header.body, document);
+  f.only({"round_key_erased"});
+  return f.flag("round_key_erased");
+}
+
+}  // namespace muffle::release

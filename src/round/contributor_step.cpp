@@ -1,0 +1,209 @@
+#include <fmt/format.h>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/release/contribution_book.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/round/parties.hpp"
+#include "step_files.hpp"
+
+namespace muffle::round {
+namespace {
+
+using release::ContributionBook;
+using release::Message;
+using release::SealedRound;
+
+class ContributorStep {
+ public:
+  ContributorStep(const ProposedRound& round, Exchange& exchange, const ContributorJob& job)
+      : round_(round),
+        exchange_(exchange),
+        job_(job),
+        role_(round, job.key),
+        name_(release::contribution_name(round.id, job.key.public_key())) {
+    if (round.proposal.plan.rounds() > 1)
+      throw ConfigError(
+          "this release has several rounds (privacy.rounds), and between institutions a release has one.");
+  }
+
+  StepReport run() && {
+    ensure_writable_folder(outbox(job_.folder));
+    switch (standing()) {
+      case ContributionBook::Standing::kMade:
+        break;  // standing() has followed it up
+      case ContributionBook::Standing::kSpent:
+        report_.lost = true;
+        report_.waits.clear();
+        report_.done.push_back(
+            "this site was charged for the round and cut off before its contribution was kept. The charge "
+            "stays "
+            "spent, and no second contribution is drawn for it: this site has no part in the round");
+        break;
+      case ContributionBook::Standing::kNew:
+        if (may_contribute()) contribute();
+        break;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  ContributionBook book() const {
+    return {round_, job_.key.public_key(), job_.book, outbox(job_.folder) / name_, job_.clock.heartbeat};
+  }
+
+  std::optional<std::string> in_exchange() {
+    return exchange_.get(name_, release::most_bytes(round_.length));
+  }
+
+  ContributionBook::Standing standing() {
+    ContributionBook kept = book();
+    const std::optional<std::string> there = in_exchange();
+    const ContributionBook::Standing out = kept.settle(there);
+    if (out == ContributionBook::Standing::kMade) follow_up(kept, there.has_value());
+    return out;
+  }
+
+  /// Sends what was made, and sees what became of it.
+  void follow_up(ContributionBook& kept, bool there) {
+    if (!there) {
+      exchange_.put(name_, kept.bytes());
+      report_.done.push_back("contributed, for charge " + kept.charge());
+    }
+    const std::optional<Message> sealed = message_in(exchange_, release::seal_name(round_.id), 0);
+    if (!sealed) {
+      report_.waits.push_back("the coordinator's seal");
+      return;
+    }
+    const SealedRound seal(round_, sealed->header);
+    const Message own = release::parse_message(kept.bytes(), name_);
+    bool counts = false;
+    for (const release::SignedHeader& header : seal.seal.contributions) {
+      if (header.sender != own.header.sender) continue;
+      if (header.id() != own.header.id())
+        throw ProtocolError(
+            "the seal counts a contribution with this site's signature that this site has not made for its "
+            "charge: somebody else acts with its key, or its folder was restored from an older copy. Tell "
+            "the key "
+            "holders at once.");
+      counts = true;
+    }
+    if (!counts) {
+      report_.lost = true;
+      report_.done.push_back("the coordinator sealed the round without this site; its charge stays spent");
+    }
+    if (const auto release = see_release(round_, seal.id, exchange_)) {
+      kept.note_release(release->bytes);
+      report_.done.push_back("the round is released");
+    } else {
+      report_.waits.push_back("the key holders' openings and the release");
+    }
+  }
+
+  /// Whether everything but the records says yes. Public values only.
+  bool may_contribute() {
+    const auto decline = message_in(exchange_, release::decline_name(round_.id, job_.key.public_key()), 0);
+    if (decline && decline->header.sender == job_.key.public_key()) {
+      report_.done.push_back("this site has declined");
+      return false;
+    }
+    if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0)) {
+      (void)SealedRound(round_, sealed->header);  // or somebody else has put it there
+      report_.lost = true;
+      report_.done.push_back("the round was sealed without this site");
+      return false;
+    }
+    if (job_.clock.now > round_.proposal.contribute_until) {
+      report_.lost = true;
+      report_.done.push_back(fmt::format("contributions were wanted until {}: this site did not contribute",
+                                         time_text(round_.proposal.contribute_until)));
+      return false;
+    }
+    const SiteVerdict verdict = job_.verdict();
+    if (verdict.answer == SiteVerdict::Answer::kYes) return true;
+    (verdict.answer == SiteVerdict::Answer::kWait ? report_.waits : report_.done).push_back(verdict.why);
+    return false;
+  }
+
+  void require_budget() const {
+    const privacy::ChargeTerms terms = release::contribution_terms(round_, true);
+    const privacy::LedgerState state =
+        privacy::Ledger::preview(job_.book.ledger, job_.book.data_id, job_.book.budget);
+    privacy::require_unit(state, terms.unit);
+    const privacy::Quote quote =
+        privacy::quote(state, terms.mu, terms.secure_noise, round_.proposal.plan.noise.delta);
+    if (!quote.allowed)
+      throw PrivacyError(
+          fmt::format("This site's privacy budget refuses: {}. No record was read, and nothing was "
+                      "charged, drawn or sent. `muffle site decline` tells the others.",
+                      quote.text));
+  }
+
+  void contribute() {
+    require_budget();
+    OwnSums own = job_.sum_records(round_.proposal.plan);
+    const bool counted = round_.proposal.plan.adjacency == privacy::Adjacency::kReplaceOne;
+    require(counted || own.records == 0,
+            "a private number of records was to be sent: this is a bug in muffle.");
+    if (counted && own.records > round_.proposal.plan.records)
+      throw DataError(
+          fmt::format("this site has more records than the proposal's plan has in all, {}: the sums "
+                      "could overflow. Ask the coordinator for another proposal. Nothing was charged.",
+                      round_.proposal.plan.records));
+    // From the charge to its COMMIT the ledger is locked. Charged this late, bad records have cost nothing.
+    ContributionBook kept = book();
+    if (kept.settle(in_exchange()) != ContributionBook::Standing::kNew)
+      throw ProtocolError("another step of this site has contributed meanwhile. Run the command again.");
+    const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
+    constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;
+    require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);
+    kept.make(entropy->is_secure(), [&](const release::Charge& charge, const std::string& id) {
+      privacy::NoiseShare share(round_.noise.shares(), *entropy, job_.clock.heartbeat);
+      return role_.contribute(std::move(own.sums), std::move(share), charge, id, own.records);
+    });
+    round_times(outbox(job_.folder));  // when it was written would tell how long the records took
+    exchange_.put(name_, kept.bytes());
+    report_.done.push_back("contributed, for charge " + kept.charge());
+    report_.waits.push_back("the coordinator's seal");
+  }
+
+  const ProposedRound& round_;
+  Exchange& exchange_;
+  const ContributorJob& job_;
+  const Contributor role_;
+  const std::string name_;
+  StepReport report_;
+};
+
+}  // namespace
+
+bool ledger_knows(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {
+  const std::string name = release::contribution_name(round.id, job.key.public_key());
+  const std::uint64_t most = release::most_bytes(round.length);
+  const auto is_own = [&](const std::string& bytes) {
+    const release::SignedHeader header = release::parse_message(bytes, name).header;
+    return header.sender == job.key.public_key() && header.round == round.id;
+  };
+  bool made = false;
+  try {
+    const std::filesystem::path kept = outbox(job.folder) / name;
+    if (is_there(kept, "this site's contribution", "Nothing was charged."))
+      made = is_own(read_file(kept, most));
+    if (!made) {
+      if (const auto there = exchange.get(name, most)) made = is_own(*there);
+    }
+  } catch (const ProtocolError&) {
+    // It is none of this site's: whoever steps in this very round hears of it.
+  }
+  if (!made) return true;
+  const privacy::LedgerState state =
+      privacy::Ledger::preview(job.book.ledger, job.book.data_id, job.book.budget);
+  return !state.charges_for(release::charged_as(round.id)).empty();
+}
+
+StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {
+  return ContributorStep(round, exchange, job).run();
+}
+
+}  // namespace muffle::round

@@ -1,0 +1,211 @@
+#include "muffle/round/draft.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "muffle/privacy/ledger.hpp"
+
+namespace muffle::round {
+namespace {
+
+using release::Consortium;
+using Member = Consortium::Member;
+
+constexpr std::size_t kFewSites = 7;
+
+/// The members who may take part in this role, in the charter's order.
+class Invitations {
+ public:
+  Invitations(const Consortium& charter, const Membership& members) : charter_(charter) {
+    for (const release::SignedHeader& header : members.countersignatures) {
+      if (header.answers == charter.id) signed_.insert(header.sender);
+    }
+  }
+
+  std::vector<const Member*> of(bool release::Card::*role, const char* role_name,
+                                const std::vector<std::string>& wanted,
+                                std::vector<std::string>& left_out) const {
+    std::vector<const Member*> out;
+    for (const std::string& name : wanted) {
+      const Member* member = charter_.find(name);
+      if (member == nullptr || !(member->card.*role))
+        throw ConfigError(fmt::format("'{}' is no {} by charter {}.", printable(name), role_name,
+                                      charter_.charter.version));
+      if (std::ranges::count(out, member) > 0) throw ConfigError(fmt::format("'{}' is named twice.", name));
+      if (!signed_.contains(member->key))
+        throw ConfigError(fmt::format("'{}' has not countersigned charter {} yet (muffle site join).", name,
+                                      charter_.charter.version));
+      out.push_back(member);
+    }
+    if (!wanted.empty()) return out;
+    for (const Member& member : charter_.members) {
+      if (!(member.card.*role)) continue;
+      if (signed_.contains(member.key)) {
+        out.push_back(&member);
+      } else {
+        left_out.push_back(fmt::format("{}, a {}: has not countersigned charter {} (muffle site join)",
+                                       member.card.name, role_name, charter_.charter.version));
+      }
+    }
+    return out;
+  }
+
+ private:
+  const Consortium& charter_;
+  std::set<crypto::SitePublicKey> signed_;
+};
+
+/// The holder's published key with the least number that no proposal names.
+std::optional<release::HolderKey> next_key(const Member& holder, const Membership& members,
+                                           std::span<const release::Proposal> earlier) {
+  std::set<std::uint64_t> used;
+  for (const release::Proposal& proposal : earlier) {
+    for (const release::HolderKey& h : proposal.holders) {
+      if (h.holder.key == holder.key) used.insert(h.number);
+    }
+  }
+  std::map<std::uint64_t, crypto::ExchangePoint> free;
+  for (const release::SignedHeader& header : members.round_keys) {
+    if (header.sender != holder.key) continue;
+    const release::RoundKeys keys = release::read_round_keys(header, "round keys");
+    for (std::size_t i = 0; i < keys.points.size(); ++i) {
+      if (!used.contains(keys.first + i)) free.emplace(keys.first + i, keys.points[i]);
+    }
+  }
+  if (free.empty()) return std::nullopt;
+  return release::HolderKey{{holder.card.name, holder.key}, free.begin()->first, free.begin()->second};
+}
+
+std::string epsilon_text(double mu, double delta) {
+  const std::optional<double> epsilon = privacy::epsilon_to_tell(mu, delta);
+  return epsilon ? rounded_up_text(*epsilon, 3) : "beyond 100";
+}
+
+std::string names_of(const std::vector<crypto::SignerKey>& list) {
+  std::vector<std::string> names;
+  for (const crypto::SignerKey& who : list) names.push_back(who.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
+                     const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
+                     const Wishes& wishes) {
+  if (plan.rounds() > 1)
+    throw ConfigError(
+        "a release in several rounds cannot be proposed to sites by this muffle yet: each round would need "
+        "acts of its own. Set privacy.rounds = 1, and write `bins` in the schema for every number, date and "
+        "time: without them bins are learned in a round of their own.");
+  const Consortium* charter = members.newest(coordinator);
+  if (charter == nullptr)
+    throw ConfigError(
+        "there is no charter of this coordinator in the exchange: `muffle coordinator charter` first.");
+  Draft draft;
+  const Invitations invitations(*charter, members);
+  const auto sites = invitations.of(&release::Card::site, "site", wishes.sites, draft.left_out);
+  const bool few = sites.size() <= kFewSites;
+  auto holders = invitations.of(&release::Card::key_holder, "key holder", wishes.holders, draft.left_out);
+  release::Proposal& p = draft.proposal;
+  const std::size_t most_holders = wishes.holders.empty() ? (few ? 3 : 5) : holders.size();
+  for (const Member* holder : holders) {
+    if (p.holders.size() == most_holders) break;
+    const std::optional<release::HolderKey> key = next_key(*holder, members, earlier);
+    if (key) {
+      p.holders.push_back(*key);
+      continue;
+    }
+    const std::string why = fmt::format(
+        "{}, a key holder: has no unused round key in the exchange (muffle site join)", holder->card.name);
+    if (!wishes.holders.empty()) throw ConfigError(why + ".");
+    draft.left_out.push_back(why);
+  }
+  for (const Member* site : sites) p.sites.push_back({site->card.name, site->key});
+  const auto n = static_cast<int>(sites.size());
+  const int t = wishes.colluding.value_or(few ? 1 : 2);
+  p.title = wishes.title;
+  p.charter = charter->id;
+  p.plan = std::move(plan);
+  p.parties = {.sites = n,
+               .expected = wishes.expected.value_or(n),
+               .least = wishes.least.value_or(std::max(few ? n - 1 : (6 * n + 9) / 10, t + 1)),
+               .colluding = t,
+               .holders = static_cast<int>(p.holders.size()),
+               .colluding_holders = wishes.colluding_holders.value_or(1),
+               .missing_holders = 0};
+  p.contribute_until = wishes.contribute_until;
+  p.open_until = wishes.open_until;
+  const std::string left =
+      draft.left_out.empty() ? "" : fmt::format(" Left out: {}.", fmt::join(draft.left_out, "; "));
+  try {
+    privacy::SiteNoisePlan(p.plan.noise, p.parties);
+  } catch (const ConfigError& error) {
+    throw ConfigError(error.what() + left);
+  }
+  return draft;
+}
+
+std::string noise_in_words(const release::Proposal& p) {
+  const privacy::SiteNoisePlan noise(p.plan.noise, p.parties);
+  const double mu = privacy::mu_of(p.plan.noise), delta = p.plan.noise.delta;
+  const auto planned = static_cast<double>(p.plan.noise.parts.at(0).runs.at(0).sigma_lattice);
+  std::string out = fmt::format(
+      "whoever pools what {} of the sealed sites and {} of the key holders know: epsilon {} at "
+      "delta {}\n",
+      p.parties.colluding, p.parties.colluding_holders, epsilon_text(mu, delta), delta);
+  for (int u = p.parties.least; u <= p.parties.sites; ++u) {
+    const double total = noise.total_sigma(u, p.parties.holders, 0, 0) / planned;
+    const std::uint64_t top_up = noise.top_ups(u).at(0).runs.at(0).sigma_lattice;
+    out += fmt::format("noise if {} contribute: {:.3f} sigma{}\n", u, total,
+                       top_up > 0 ? " (key holders top it up)" : "");
+  }
+  out += fmt::format("a site that everybody else betrays, and the cryptography: epsilon {} at delta {}\n",
+                     epsilon_text(std::nextafter(mu / noise.alone(), HUGE_VAL), delta), delta);
+  return out;
+}
+
+std::string date_in_words(std::uint64_t seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string proposal_in_words(const release::ProposedRound& round) {
+  const release::Proposal& p = round.proposal;
+  const release::ReleasePlan& plan = p.plan;
+  std::string out = fmt::format("round {}\ntitle: {}\n", to_hex(round.id).substr(0, 16), printable(p.title));
+  std::vector<std::string> maps, holders;
+  for (const features::NamedMap& map : plan.maps)
+    maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
+  out += fmt::format("released: {} numbers, of the maps {}{}\n", round.length, fmt::join(maps, ", "),
+                     plan.counts ? ", and class counts" : "");
+  if (plan.schema.table) {
+    std::vector<std::string> columns;
+    for (const schema::Column& c : plan.schema.table->columns) {
+      if (c.type != schema::ColumnType::kIgnore && c.role != schema::ColumnRole::kPerson)
+        columns.push_back(printable(c.name));
+    }
+    out += fmt::format("columns: {}\nschema: {}\n", fmt::join(columns, ", "),
+                       schema::table_hash(*plan.schema.table));
+  } else {
+    out += fmt::format("records: {} numbers each, {} classes\n", plan.schema.dims(), plan.schema.classes);
+  }
+  out += fmt::format("protected: {}\n", privacy::in_words(privacy::unit_of(plan.noise)));
+  out += noise_in_words(p);
+  for (const release::HolderKey& h : p.holders)
+    holders.push_back(fmt::format("{} (key {})", h.holder.name, h.number));
+  out += fmt::format("sites: {} are invited: {}; {} are expected; fewer than {} make no release\n",
+                     p.sites.size(), names_of(p.sites), p.parties.expected, p.parties.least);
+  out += fmt::format("key holders: all {} must open: {}\n", p.holders.size(), fmt::join(holders, ", "));
+  out += fmt::format("contributions until {}; openings until {}\n", date_in_words(p.contribute_until),
+                     date_in_words(p.open_until));
+  return out;
+}
+
+}  // namespace muffle::round

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/release/membership.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
+#include "muffle/round/parties.hpp"
+#include "step_files.hpp"
+
+namespace muffle::round {
+namespace {
+
+using release::JournalEntry;
+using release::Message;
+using release::MessageKind;
+
+class HolderStep {
+ public:
+  HolderStep(const ProposedRound& round, Exchange& exchange, const HolderJob& job)
+      : round_(round),
+        exchange_(exchange),
+        job_(job),
+        own_(own_key(round, job.key)),
+        journal_(open_journal(job.folder, job.key, job.clock)),
+        opening_(round, exchange, journal_, job.key, job.folder, MessageKind::kOpening,
+                 release::opening_name(round.id, job.key.public_key()), round.length) {}
+
+  StepReport run() && {
+    ensure_writable_folder(outbox(job_.folder));
+    const std::optional<Message> sent = opening_.sent();
+    std::optional<release::SealedRound> seal;
+    if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0))
+      seal.emplace(round_, sealed->header);
+    if (seal) require_one_seal(*seal);
+    if (sent) {
+      erase();
+      receive_release(sent->header.answers);
+    } else if (job_.clock.now > round_.proposal.open_until) {
+      // What nobody opens by then, nobody opens: a key that is kept can be betrayed.
+      erase();
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
+                      time_text(round_.proposal.open_until)));
+    } else if (!seal) {
+      report_.waits.push_back("the coordinator's seal");
+    } else if (may_open(*seal)) {
+      open(*seal);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  static const release::HolderKey& own_key(const ProposedRound& round, const crypto::SiteKey& key) {
+    const std::optional<std::size_t> place = round.holder(key.public_key());
+    if (!place)
+      throw ConfigError(fmt::format("the key of '{}' is none of the round's key holders'.", key.name()));
+    return round.proposal.holders[*place];
+  }
+
+  void require_one_seal(const release::SealedRound& seal) const {
+    const std::optional<Sha256Digest> known = journal_.state().seal_of(own_.point);
+    if (!known || *known == seal.id) return;
+    throw ProtocolError(
+        fmt::format("There are two seals for round key {} of this key holder: {}, which it has opened or is "
+                    "bound to open, and "
+                    "{}. Whoever opens both takes the noise apart, so this one is not opened. The "
+                    "coordinator has signed two "
+                    "lists of contributions, or its folder was restored from an older copy: ask it which, "
+                    "and tell the others.",
+                    own_.number, to_hex(*known), to_hex(seal.id)));
+  }
+
+  /// A seal of fewer than were invited is opened before the deadline only if the others have declined.
+  bool may_open(const release::SealedRound& seal) {
+    if (journal_.state().seal_of(own_.point)) return true;  // it was bound to this one
+    std::vector<std::string> missing;
+    for (std::size_t i = 0; i < round_.proposal.sites.size(); ++i) {
+      if (!std::ranges::binary_search(seal.sites, i) && !declined(i))
+        missing.push_back(round_.proposal.sites[i].name);
+    }
+    if (missing.empty() || job_.clock.now > round_.proposal.contribute_until) return true;
+    report_.waits.push_back(
+        fmt::format("{}, whom the seal leaves out though they may still contribute until {}",
+                    fmt::join(missing, ", "), time_text(round_.proposal.contribute_until)));
+    return false;
+  }
+
+  bool declined(std::size_t site) {
+    const std::string name = release::decline_name(round_.id, round_.proposal.sites[site].key);
+    try {
+      const std::optional<Message> message = message_in(exchange_, name, 0);
+      return message && release::check_decline(round_, message->header).site == site;
+    } catch (const ProtocolError& e) {
+      report_.aside.push_back(name + ": " + e.what());
+      return false;
+    }
+  }
+
+  /// Of a key holder that is a site as well: its own contribution, if it is sealed, is the one that it made.
+  void require_own_contribution(const release::SealedRound& seal) const {
+    const std::string name = release::contribution_name(round_.id, job_.key.public_key());
+    const std::filesystem::path file = outbox(job_.folder) / name;
+    for (const release::SignedHeader& header : seal.seal.contributions) {
+      if (header.sender != job_.key.public_key()) continue;
+      if (is_there(file, "this site's contribution", "Nothing was opened.") &&
+          release::parse_message(read_file(file, release::most_bytes(round_.length)), name).header.id() ==
+              header.id())
+        return;
+      throw ProtocolError(
+          "the seal counts a contribution with this site's signature that this site has not made: somebody "
+          "else "
+          "acts with its key, or its folder was restored from an older copy. Nothing was opened.");
+    }
+  }
+
+  void open(const release::SealedRound& seal) {
+    require_own_contribution(seal);
+    if (!job_.has_round_key(own_.number))
+      throw ConfigError(fmt::format(
+          "the round names round key {} of this key holder, and it is not there: erased after an earlier "
+          "round, or "
+          "left out of the copy that this folder was restored from, as it must be. This key holder counts as "
+          "missing: the round makes no release. Nothing was opened.",
+          own_.number));
+    KeyHolder role(round_, job_.key, job_.round_key(own_.number));
+    if (!journal_.state().seal_of(own_.point))
+      journal_.add({JournalEntry::Kind::kSeal, round_.id, own_.point, MessageKind::kSeal, seal.id});
+    const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
+    const std::string bytes = std::move(role).open(seal, *entropy, job_.clock.heartbeat);
+    opening_.send(bytes, own_.point);
+    erase();
+    const auto objections =
+        release::read_opening(release::parse_message(bytes, "the opening").header, seal.sites.size())
+            .objections;
+    report_.done.push_back(
+        fmt::format("opened the sum of {} contributions{}; round key {} is erased", seal.sites.size(),
+                    objections.empty() ? "" : ", and objects to some of them", own_.number));
+    report_.waits.push_back("the release");
+  }
+
+  void erase() {
+    job_.erase_round_key(own_.number);
+    if (!journal_.state().erased(own_.point))
+      journal_.add({JournalEntry::Kind::kErased, round_.id, own_.point, MessageKind::kSeal, {}});
+  }
+
+  void receive_release(const Sha256Digest& seal) {
+    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
+    if (!seen) {
+      report_.waits.push_back("the release");
+      return;
+    }
+    BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,
+                         release::receipt_name(round_.id, job_.key.public_key()), 0);
+    if (receipt.sent()) return;
+    receipt.send(
+        release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));
+    report_.done.push_back("the round is released; sent a receipt");
+  }
+
+  const ProposedRound& round_;
+  Exchange& exchange_;
+  const HolderJob& job_;
+  const release::HolderKey& own_;
+  release::Journal journal_;
+  BoundMessage opening_;
+  StepReport report_;
+};
+
+}  // namespace
+
+StepReport holder_step(const ProposedRound& round, Exchange& exchange, const HolderJob& job) {
+  return HolderStep(round, exchange, job).run();
+}
+
+}  // namespace muffle::round

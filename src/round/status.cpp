@@ -1,0 +1,244 @@
+#include "muffle/round/status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/text.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/round/draft.hpp"
+
+namespace muffle::round {
+namespace {
+
+using release::Message;
+using release::ProposedRound;
+using release::SignedHeader;
+
+/// Reads a round's files one by one; remembers which it knows, so that the others are set aside.
+class Reader {
+ public:
+  Reader(Exchange& exchange, const ProposedRound& round, RoundStatus& out)
+      : exchange_(exchange), round_(round), out_(out), left_(names_of(exchange, round)) {}
+
+  /// The message under a name, if it is there and `accept` does not throw.
+  template <class Accept>
+  std::optional<SignedHeader> take(const std::string& name, const Accept& accept) {
+    if (left_.erase(name) == 0) return std::nullopt;
+    try {
+      const std::optional<Message> message =
+          read_message(exchange_, name, release::most_bytes(round_.length));
+      if (!message) return std::nullopt;
+      accept(message->header);
+      return message->header;
+    } catch (const ProtocolError& error) {
+      out_.set_aside.push_back({name, error.what()});
+      return std::nullopt;
+    }
+  }
+  bool has(const std::string& name) { return left_.erase(name) > 0; }
+  void set_others_aside() {
+    for (const std::string& name : left_)
+      out_.set_aside.push_back({name, "no message of this round is called so."});
+  }
+
+ private:
+  static std::set<std::string> names_of(Exchange& exchange, const ProposedRound& round) {
+    std::set<std::string> names;
+    for (std::string& name : exchange.list()) {
+      if (release::is_of_round(name, round.id)) names.insert(std::move(name));
+    }
+    names.erase(release::proposal_name(round.id));
+    return names;
+  }
+
+  Exchange& exchange_;
+  const ProposedRound& round_;
+  RoundStatus& out_;
+  std::set<std::string> left_;
+};
+
+void require_sender(const SignedHeader& header, const crypto::SitePublicKey& sender) {
+  if (header.sender != sender) throw ProtocolError("it is signed by somebody else than its name says.");
+}
+
+std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened) {
+  const auto answered = static_cast<std::size_t>(
+      std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
+  if (s.released) return "released: everybody can verify it.";
+  if (s.sealed) {
+    if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
+    return s.now > s.open_until
+               ? "the last day of openings has passed: the coordinator decides what becomes of the round."
+               : "waits for key holders to open.";
+  }
+  if (answered == s.sites.size() && contributed < static_cast<std::size_t>(s.least))
+    return "ended: too few sites contributed.";
+  if (answered == s.sites.size()) return "all sites have answered: the coordinator seals.";
+  if (s.now <= s.contribute_until) return "waits for sites to contribute.";
+  return contributed < static_cast<std::size_t>(s.least)
+             ? "ended: too few sites contributed before the deadline."
+             : "the deadline has passed: the coordinator seals.";
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string rows(const char* role, const std::vector<RoundStatus::Party>& parties) {
+  std::string out;
+  for (const RoundStatus::Party& p : parties)
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n", escaped(p.name), role,
+                       p.answered ? "done" : "open", escaped(p.state));
+  return out;
+}
+
+std::string aside_list(const std::vector<SetAside>& aside) {
+  if (aside.empty()) return {};
+  std::string out = "<p>Kept aside:</p>\n<ul>\n";
+  for (const SetAside& a : aside)
+    out += fmt::format("<li><code>{}</code>: {}</li>\n", escaped(a.name), escaped(a.why));
+  return out + "</ul>\n";
+}
+
+constexpr char kStyle[] =
+    ":root{color-scheme:light dark;--line:#ccd;--done:#17693a;--open:#8a5a00}\n"
+    "@media(prefers-color-scheme:dark){:root{--line:#445;--done:#7ddba3;--open:#f0c060}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem}\n"
+    "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2rem;overflow-wrap:anywhere}\n"
+    "table{border-collapse:collapse;width:100%}\n"
+    "th,td{text-align:left;vertical-align:top;padding:.35rem .6rem .35rem 0;border-bottom:1px solid "
+    "var(--line);"
+    "overflow-wrap:anywhere}\n"
+    ".done{color:var(--done)}.open{color:var(--open)}code{font-size:.95em;overflow-wrap:anywhere}\n";
+
+}  // namespace
+
+RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uint64_t now) {
+  const release::Proposal& p = round.proposal;
+  RoundStatus out;
+  out.id = release::short_id(round.id);
+  out.title = printable(p.title);
+  out.contribute_until = p.contribute_until;
+  out.open_until = p.open_until;
+  out.now = now;
+  out.least = p.parties.least;
+  Reader reader(exchange, round, out);
+  std::optional<release::SealedRound> seal;
+  (void)reader.take(release::seal_name(round.id),
+                    [&](const SignedHeader& header) { seal.emplace(round, header); });
+  out.sealed = seal.has_value();
+  std::size_t contributed = 0, opened = 0;
+  for (std::size_t i = 0; i < p.sites.size(); ++i) {
+    const crypto::SignerKey& site = p.sites[i];
+    RoundStatus::Party& party = out.sites.emplace_back(RoundStatus::Party{site.name, false, "nothing yet"});
+    const auto contribution =
+        reader.take(release::contribution_name(round.id, site.key), [&](const SignedHeader& h) {
+          require_sender(h, site.key);
+          (void)release::check_contribution(round, h);
+        });
+    std::optional<release::Declined> declined;
+    (void)reader.take(release::decline_name(round.id, site.key), [&](const SignedHeader& h) {
+      require_sender(h, site.key);
+      declined = release::check_decline(round, h);
+    });
+    const bool counts = seal && std::ranges::count(seal->sites, i) > 0;
+    party.answered = contribution.has_value() || declined.has_value();
+    if (contribution) {
+      ++contributed;
+      party.state = !seal    ? "contributed"
+                    : counts ? "contributed, and counts"
+                             : "contributed, and was left out of the seal";
+    } else if (counts) {
+      party.state = "counts by the seal, and its contribution is not here";
+    } else if (declined) {
+      party.state = fmt::format("declined ({})", name_of(declined->code));
+    } else if (seal || now > p.contribute_until) {
+      party.state = "did not answer";
+    }
+  }
+  for (const release::HolderKey& h : p.holders) {
+    RoundStatus::Party& party = out.holders.emplace_back(
+        RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
+    const auto opening =
+        reader.take(release::opening_name(round.id, h.holder.key), [&](const SignedHeader& header) {
+          require_sender(header, h.holder.key);
+          if (header.kind != release::MessageKind::kOpening || header.round != round.id || !seal ||
+              header.answers != seal->id)
+            throw ProtocolError("it is no opening of this round's seal.");
+        });
+    if (!opening) continue;
+    party.answered = true;
+    party.state = "opened";
+    ++opened;
+  }
+  out.released = reader.has(release::release_name(round.id));
+  (void)reader.take(release::release_statement_name(round.id),
+                    [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
+  for (const crypto::SignerKey& site : p.sites)
+    (void)reader.take(release::receipt_name(round.id, site.key), [](const SignedHeader&) {});
+  for (const release::HolderKey& h : p.holders)
+    (void)reader.take(release::receipt_name(round.id, h.holder.key), [](const SignedHeader&) {});
+  reader.set_others_aside();
+  out.stage = stage_of(out, contributed, opened);
+  return out;
+}
+
+std::string status_text(const RoundStatus& s) {
+  std::string out = fmt::format("round {}: {}\n  {}\n", s.id, s.title, s.stage);
+  out += fmt::format("  contributions until {}; openings until {}; now {}\n",
+                     date_in_words(s.contribute_until), date_in_words(s.open_until), date_in_words(s.now));
+  for (const RoundStatus::Party& site : s.sites)
+    out += fmt::format("  site        {:20} {}\n", site.name, site.state);
+  for (const RoundStatus::Party& holder : s.holders)
+    out += fmt::format("  key holder  {:20} {}\n", holder.name, holder.state);
+  for (const SetAside& aside : s.set_aside)
+    out += fmt::format("  kept aside  {}: {}\n", printable(aside.name), printable(aside.why));
+  return out;
+}
+
+std::string status_html(const std::vector<RoundStatus>& rounds, const std::vector<SetAside>& aside) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Rounds</title>\n"
+      "<style>\n{}</style>\n</head>\n<body>\n<h1>Rounds</h1>\n",
+      kStyle);
+  if (rounds.empty()) out += "<p>There is no proposal yet.</p>\n";
+  for (const RoundStatus& s : rounds) {
+    out += fmt::format(
+        "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
+        "{}. As "
+        "of {}. Fewer than {} contributions make no release.</p>\n"
+        "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
+        escaped(s.title), s.id, escaped(s.stage), date_in_words(s.contribute_until),
+        date_in_words(s.open_until), date_in_words(s.now), s.least, rows("site", s.sites),
+        rows("key holder", s.holders));
+    out += aside_list(s.set_aside);
+  }
+  if (!aside.empty()) out += "<h2>Of no round</h2>\n" + aside_list(aside);
+  return out + "</body>\n</html>\n";
+}
+
+}  // namespace muffle::round

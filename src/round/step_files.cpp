@@ -1,0 +1,126 @@
+#include "step_files.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
+#include "muffle/privacy/entropy.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
+
+namespace muffle::round {
+
+namespace fs = std::filesystem;
+using release::JournalEntry;
+using release::Message;
+
+fs::path outbox(const fs::path& party) { return party / "outbox"; }
+fs::path drafts(const fs::path& party) { return party / "drafts"; }
+
+std::optional<Message> message_in(Exchange& exchange, const std::string& name, std::uint64_t numbers) {
+  const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(numbers));
+  if (!bytes) return std::nullopt;
+  return release::parse_message(*bytes, name);
+}
+
+BoundMessage::BoundMessage(const ProposedRound& round, Exchange& exchange, release::Journal& journal,
+                           const crypto::SiteKey& key, const fs::path& folder, release::MessageKind kind,
+                           std::string name, std::uint64_t numbers)
+    : round_(round),
+      exchange_(exchange),
+      journal_(journal),
+      party_(key.public_key()),
+      kind_(kind),
+      name_(std::move(name)),
+      numbers_(numbers),
+      draft_(drafts(folder) / name_),
+      kept_(outbox(folder) / name_) {}
+
+std::optional<Message> BoundMessage::at(const fs::path& file) const {
+  if (!is_there(file, "the message", "Nothing was sent.")) return std::nullopt;
+  return release::parse_message(read_file(file, release::most_bytes(numbers_)), file.string());
+}
+
+std::optional<Message> BoundMessage::sent() {
+  const std::optional<Sha256Digest> bound = journal_.state().pending(round_.id, kind_);
+  std::optional<Message> there;
+  try {
+    there = message_in(exchange_, name_, numbers_);
+  } catch (const ProtocolError& e) {
+    throw ProtocolError(
+        fmt::format("what lies in the exchange under this party's name is no message of its own: {} "
+                    "Remove it, and find out who put it there.",
+                    e.what()));
+  }
+  if (there &&
+      (there->header.sender != party_ || there->header.round != round_.id || there->header.kind != kind_))
+    throw ProtocolError(
+        fmt::format("'{}' in the exchange is not signed by this party, or is of another round or kind: "
+                    "somebody else put it "
+                    "there. Remove it, and find out who.",
+                    name_));
+  if (there && there->header.id() != bound)
+    throw ProtocolError(
+        fmt::format("'{}' in the exchange is this party's own, and its journal {}. Either the party's folder "
+                    "was restored from "
+                    "an older copy, or somebody else acts with its key. It says nothing more in this round; "
+                    "restore the newest "
+                    "journal.",
+                    name_, bound ? "binds it to another one" : "does not know it"));
+  if (!bound) return std::nullopt;
+  std::optional<Message> own = at(kept_);
+  if (!own || own->header.id() != *bound) {
+    own = at(draft_);
+    if (!own || own->header.id() != *bound) own = there;
+    if (!own)
+      throw ProtocolError(
+          fmt::format("this party's journal binds it to a message, its {}, that is neither in '{}' nor in "
+                      "the exchange. No other "
+                      "one is made: put the file back from a copy.",
+                      name_of(kind_), kept_.string()));
+    write_file_atomically(kept_, release::message_bytes(own->header, own->numbers));
+  }
+  if (!there) exchange_.put(name_, release::message_bytes(own->header, own->numbers));
+  return own;
+}
+
+void BoundMessage::send(const std::string& bytes, const crypto::ExchangePoint& round_key) {
+  const Message message = release::parse_message(bytes, name_);
+  ensure_writable_folder(draft_.parent_path());
+  ensure_writable_folder(kept_.parent_path());
+  // On the disk before it is bound, so that no crash loses what was bound; seen by nobody before it is.
+  write_file_atomically(draft_, bytes);
+  journal_.add({JournalEntry::Kind::kPending, round_.id, round_key, kind_, message.header.id()});
+  write_file_atomically(kept_, bytes);
+  exchange_.put(name_, bytes);
+  std::error_code left;  // what is left of a draft, nobody reads again
+  const WatchedStep removing("removing", draft_);
+  fs::remove(draft_, left);
+}
+
+release::Journal open_journal(const fs::path& folder, const crypto::SiteKey& key, const StepClock& clock) {
+  return {folder / "journal.mfj", key.public_key(), clock.lock_deadline};
+}
+
+std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256Digest& seal,
+                                       Exchange& exchange) {
+  const std::optional<Message> statement = message_in(exchange, release::release_statement_name(round.id), 0);
+  if (!statement) return std::nullopt;
+  std::optional<std::string> bytes = exchange.get(
+      release::release_name(round.id), release::most_bytes(round.length) + release::kMostBytesWithoutNumbers);
+  if (!bytes) return std::nullopt;
+  release::check_release_statement(round, seal, statement->header, *bytes);
+  return SeenRelease{std::move(*bytes), statement->header};
+}
+
+std::string time_text(std::uint64_t seconds) {
+  return fmt::format("{:%F %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::unique_ptr<privacy::EntropySource> entropy_of(const MakeEntropy& make) {
+  return make ? make() : privacy::os_entropy();
+}
+
+}  // namespace muffle::round

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <iterator>
+
+#include "muffle/schema/notation.hpp"
+#include "muffle/schema/plain_text.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::schema {
+namespace {
+
+struct CodeWords {
+  std::string_view before, after;
+  bool top, beyond;
+};
+constexpr CodeWords kCodes[] = {{"", "+", true, false},
+                                {">=", "", true, false},
+                                {"\u2265", "", true, false},
+                                {">", "", true, true},
+                                {"", "and over", true, false},
+                                {"", "or over", true, false},
+                                {"", "and above", true, false},
+                                {"", "or above", true, false},
+                                {"", "and older", true, false},
+                                {"", "or older", true, false},
+                                {"", "and more", true, false},
+                                {"", "or more", true, false},
+                                {"", "years and over", true, false},
+                                {"", "years and older", true, false},
+                                {"", "years or older", true, false},
+                                {"", "plus", true, false},
+                                {"over", "", true, true},
+                                {"above", "", true, true},
+                                {"more than", "", true, true},
+                                {"at least", "", true, false},
+                                {"ab", "", true, false},
+                                {"\u00FCber", "", true, true},
+                                {"mehr als", "", true, true},
+                                {"", "und mehr", true, false},
+                                {"", "und \u00E4lter", true, false},
+                                {"", "et plus", true, false},
+                                {"", "ou plus", true, false},
+                                {"<", "", false, true},
+                                {"<=", "", false, false},
+                                {"\u2264", "", false, false},
+                                {"under", "", false, true},
+                                {"below", "", false, true},
+                                {"less than", "", false, true},
+                                {"fewer than", "", false, true},
+                                {"up to", "", false, false},
+                                {"at most", "", false, false},
+                                {"", "and under", false, false},
+                                {"", "or under", false, false},
+                                {"", "or less", false, false},
+                                {"", "and less", false, false},
+                                {"", "or younger", false, false},
+                                {"", "and younger", false, false},
+                                {"", "and below", false, false},
+                                {"unter", "", false, true},
+                                {"weniger als", "", false, true},
+                                {"bis", "", false, false},
+                                {"", "-", false, false},
+                                {"", "et moins", false, false}};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::optional<BoundCode> bound_code(std::string_view field) {
+  const auto first = std::find_if(field.begin(), field.end(), is_digit);
+  const auto last = std::find_if(field.rbegin(), field.rend(), is_digit).base();
+  if (first == field.end()) return std::nullopt;
+  const std::string_view number(&*first, static_cast<std::size_t>(last - first));
+  const auto value = parse_number(ColumnType::kDecimal, number);
+  if (!value || number.find_first_of("eE") != std::string_view::npos) return std::nullopt;
+  const std::string before =
+      caseless(without_blanks(field.substr(0, static_cast<std::size_t>(first - field.begin()))));
+  const std::string after =
+      caseless(without_blanks(field.substr(static_cast<std::size_t>(last - field.begin()))));
+  if (before.empty() && after.empty()) return std::nullopt;
+  for (const CodeWords& words : kCodes) {
+    if (before == words.before && after == words.after) return BoundCode{words.top, words.beyond, *value};
+  }
+  return std::nullopt;
+}
+
+}  // namespace muffle::schema

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Rounds between institutions over HTTPS: muffle coordinator serve and muffle site sync, and in the thorough tier squid, tinyproxy and
+# nginx in between, which are unpacked, never installed (PROXIES: a folder of theirs).
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+servers=()
+trap 'kill "${servers[@]}" 2>/dev/null || true; wait || true; rm -rf "$work" || true' EXIT
+
+words() { "$MUFFLE" "$1" card "--$1" "$2" | sed -n 's/^fingerprint *//p'; }
+site() { "$MUFFLE" site "$1" --site "$work/$2" "${@:3}"; }
+coordinator() { "$MUFFLE" coordinator "$1" --coordinator "$work/trial" "${@:2}"; }
+
+# certificate NAME: NAME.pem and NAME.key for 127.0.0.1, signed by itself.
+certificate() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" -addext "subjectAltName=IP:127.0.0.1" \
+    -keyout "$work/$1.key" -out "$work/$1.pem" 2>/dev/null
+}
+
+# serve NAME ARGS...: starts a server, whose address is then in $address.
+serve() {
+  "$MUFFLE" coordinator serve --round "$work/exchange" "${@:2}" >"$work/$1.log" 2>&1 &
+  servers+=($!)
+  check "$1 serves" within 20 grep -q ' at http' "$work/$1.log"
+  address=$(grep -oE 'https?://[0-9.:]+' "$work/$1.log" | head -1)
+}
+
+# syncs FETCHED SENT SITE ARGS...
+syncs() { says 0 "^$1 fetched, $2 sent" site sync "${@:3}"; }
+
+round_by_https() {
+  mkdir "$work/exchange"
+  certificate server
+  certificate stranger
+  says 78 'plain HTTP is served on this machine alone' "$MUFFLE" coordinator serve --round "$work/exchange" --listen 0.0.0.0:0
+  says 74 'no folder' "$MUFFLE" coordinator serve --round "$work/nowhere" --listen 127.0.0.1:0
+  serve first --listen 127.0.0.1:0 --cert "$work/server.pem" --key "$work/server.key"
+  export MUFFLE_EXCHANGE_CA=$work/server.pem
+
+  ends 0 "$MUFFLE" coordinator init --name TRIAL --out "$work/trial" --exchange "$work/exchange"
+  local name found=1
+  for name in NORTH SOUTH WEST; do
+    ends 0 "$MUFFLE" site init --name $name --out "$work/${name,,}" --key-holder --exchange "$address"
+    syncs $found 2 "${name,,}" # the cards and round keys of those before; its own two
+    found=$((found + 2))
+    ends 0 coordinator admit $name --words "$(words site "$work/${name,,}")"
+  done
+  ends 0 coordinator charter --title Stays --admission "by telephone"
+  syncs 5 0 north # two cards, two messages of round keys, the charter
+  ends 0 site pin north TRIAL --words "$(words coordinator "$work/trial")"
+  ends 0 site join north
+  syncs 0 1 north
+  syncs 0 0 north
+  check "what NORTH sent is what lies there" cmp "$work"/north/exchange/charter-1-*.mfm "$work"/exchange/charter-1-*.mfm
+  # All else works where there is no network.
+  if unshare -n true 2>/dev/null; then
+    says 0 'Stays|fingerprint' unshare -n "$MUFFLE" site card --site "$work/north"
+    says 69 'cannot be reached' unshare -n "$MUFFLE" site sync --site "$work/north"
+  fi
+}
+
+networks_that_are_not_as_they_should_be() {
+  says 78 'vouches for the certificate' env MUFFLE_EXCHANGE_CA="$work/stranger.pem" "$MUFFLE" site sync --site "$work/north"
+  says 78 'there is nothing to carry' coordinator sync
+  # A server that is started again, elsewhere, goes on from the folder.
+  kill "${servers[0]}"
+  check "SIGTERM ends it in order" wait "${servers[0]}"
+  check "it says that it has stopped" grep -q 'has stopped' "$work/first.log"
+  says 69 'cannot be reached' site sync north
+  serve second --listen 127.0.0.1:0
+  says 0 '^0 fetched, 0 sent' site sync north --exchange "$address"
+  # A message of the site's own that is another one there, as after a restored backup.
+  mkdir "$work/north/outbox"
+  cp "$work"/north/exchange/card-*.mfm "$work/north/outbox"
+  says 0 '^0 fetched' site sync north --exchange "$address"
+  local mine
+  mine=$(basename "$work"/north/exchange/charter-1-*.mfm)
+  cp "$work/north/exchange/$mine" "$work/north/outbox"
+  flip "$work/north/outbox/$mine" 200 1 "$work/north/exchange/$mine"
+  says 76 'is there already' site sync north --exchange "$address"
+  cp "$work/north/outbox/$mine" "$work/north/exchange/$mine"
+}
+
+round_by_https
+networks_that_are_not_as_they_should_be
+if [[ -n $thorough ]]; then
+  # shellcheck source=tests/e2e/proxies.sh
+  source "$(dirname "${BASH_SOURCE[0]}")/proxies.sh"
+fi
+((failures == 0))

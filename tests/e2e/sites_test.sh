@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# Rounds between institutions: what docs/how-to/sites.md tells a newcomer to type makes a release; and what people's verbs
+# refuse. No test here needs records of its own.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(realpath "$here/../..")
+
+# The page, from nothing to a verified release.
+page() {
+  mkdir -p "$work/page/build/cpu/bin"
+  ln -s "$MUFFLE" "$work/page/build/cpu/bin/muffle"
+  check "docs/how-to/sites.md" python3 "$here/page.py" "$root/docs/how-to/sites.md" "$work/page"
+  there "$work/page" status.html
+}
+
+words() { "$MUFFLE" "$1" card "--$1" "$2" | sed -n 's/^fingerprint *//p'; }
+site() { "$MUFFLE" site "$1" --site "$2" "${@:3}"; }
+coordinator() { "$MUFFLE" coordinator "$1" --coordinator "$work/trial" "${@:2}"; }
+
+# A consortium of three, as the page makes it, with a person at NORTH who approves.
+make_consortium() {
+  exchange=$work/exchange
+  mkdir "$exchange"
+  says 0 'fingerprint  [a-z]{5}(-[a-z]{5}){7}' "$MUFFLE" coordinator init --name TRIAL --out "$work/trial" --exchange "$exchange"
+  ends 0 "$MUFFLE" keygen --name alice --out "$work/people"
+  local name folder other
+  for name in NORTH SOUTH WEST; do
+    folder=$work/${name,,}
+    local approver=()
+    if [[ $name == NORTH ]]; then approver=(--approver "$work/people/alice.pub"); fi
+    ends 0 "$MUFFLE" site init --name $name --out "$folder" --key-holder --exchange "$exchange" "${approver[@]}"
+    ends 0 coordinator admit $name --words "$(words site "$folder")"
+  done
+  for name in north south west; do
+    ends 0 site pin "$work/$name" TRIAL --words "$(words coordinator "$work/trial")"
+    for other in north south west; do
+      [[ $other == "$name" ]] || ends 0 site pin "$work/$name" ${other^^} --words "$(words site "$work/$other")"
+    done
+  done
+}
+
+study() {
+  cat <<'END'
+[data]
+schema = "stays.schema.toml"
+[map.pairs]
+kind = "pairs"
+[privacy]
+epsilon = 1.0
+delta = 1e-5
+adjacency = "add-remove-one"
+max_records_per_person = 1
+release_counts = true
+END
+}
+
+schema() {
+  cat <<'END'
+[[columns]]
+name = "days"
+type = "integer"
+lo = 0
+hi = 63
+bins = 8
+[[columns]]
+name = "ward"
+type = "category"
+values = ["surgery", "medicine", "children"]
+END
+}
+
+people() {
+  make_consortium
+  study >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  propose=(coordinator propose --config "$work/study.toml" --title "stays")
+
+  # Keys.
+  says 78 'already' "$MUFFLE" site init --name NORTH --out "$work/north"
+  check "keys are their owner's alone" test -z "$(find "$work/north/keys" -type f -name '*.key' -perm /077)"
+  says 78 'no folder of a site' site card "$work"
+  says 2 'no-records needs --key-holder' "$MUFFLE" site init --name X --out "$work/x" --no-records
+  # Fingerprints.
+  says 78 'another fingerprint than you were told.*Nothing was pinned' site pin "$work/north" SOUTH --words "$(words site "$work/west")"
+  says 78 'eight words' site pin "$work/north" SOUTH --words 'that is us'
+  says 78 "no card of 'EAST'" site pin "$work/north" EAST --words "$(words site "$work/west")"
+  says 78 'own card' site pin "$work/north" NORTH --words "$(words site "$work/north")"
+  # Before the charter, and before the members accept it.
+  says 78 'no charter of this coordinator' "${propose[@]}"
+  says 0 'no charter of .TRIAL. yet' site join "$work/north"
+  says 2 'needs --title' coordinator charter
+  says 0 'charter 1' coordinator charter --title Stays
+  says 0 'says all of that already' coordinator charter
+  says 78 'has not countersigned' "${propose[@]}"
+  local name
+  for name in north south west; do says 0 'has accepted it' site join "$work/$name"; done
+  says 0 'has accepted it' site join "$work/north" # again
+  # What the theorem refuses; a dry run.
+  for wish in '--least 1' '--colluding 3' '--colluding-holders 3' '--holder NORTH --holder SOUTH'; do
+    # shellcheck disable=SC2086
+    ends 78 "${propose[@]}" $wish
+  done
+  says 0 'noise if 2 contribute: 1.323 sigma' "${propose[@]}" --dry-run
+  check "a dry run proposes nothing" test -z "$(compgen -G "$exchange/*-proposal.mfm")"
+  ends 0 "${propose[@]}"
+  # The policy, and a person.
+  says 0 'WAITS +approvals .*0 of 1' site show "$work/north"
+  ends 0 "$MUFFLE" keygen --name mallory --out "$work/people"
+  says 78 "'mallory' is none of policy.approvers" site approve "$work/north" --key "$work/people/mallory.key"
+  says 0 'The policy says yes' site approve "$work/north" --key "$work/people/alice.key"
+  sed -i 's/^largest_epsilon = .*/largest_epsilon = 0.5/' "$work/south/site.toml"
+  says 0 "REFUSED +epsilon " site show "$work/south"
+  says 0 "declines, and will say so with the code 'policy'" site show "$work/south"
+  sed -i 's/^approvals = .*/approvals = 2/' "$work/west/site.toml"
+  says 78 'no round could ever be approved' site show "$work/west"
+  sed -i 's/^approvals = .*/approvals = 0\nepsilon = 1/' "$work/west/site.toml"
+  says 78 "unknown key 'policy.epsilon'" site show "$work/west"
+  sed -i '/^epsilon = 1/d' "$work/west/site.toml"
+  MUFFLE_POLICY__LARGEST_EPSILON=0.5 says 0 'policy.largest_epsilon = 1' site show "$work/west" # no environment overrides it
+  # A key holder that has pinned nobody opens nothing, and keeps its round keys.
+  cp -a "$work/north" "$work/unpinned"
+  rm "$work/unpinned/pins"
+  says 0 'waits for a person who pins its coordinator' "$MUFFLE" site step --site "$work/unpinned" --exchange "$exchange"
+  check "its round keys are there" test "$(ls "$work/unpinned/keys/round-keys")" = "$(ls "$work/north/keys/round-keys")"
+  check "settings are their owner's alone" test -z "$(find "$work/north/site.toml" -perm /077)"
+  # A decline, once.
+  says 0 'has declined' site decline "$work/west"
+  ends 0 site decline "$work/west" --code budget
+  says 0 'WEST +declined \(person\)' "$MUFFLE" round status "$exchange" --html "$work/status.html"
+  check "the page is there and needs no other file" test -s "$work/status.html" -a "$(grep -cE 'https?:|<script|src=' "$work/status.html")" = 0
+  # Files that are none of ours.
+  local proposal
+  proposal=$(compgen -G "$exchange/*-proposal.mfm")
+  flip "$proposal" 300 1 "$work/flipped"
+  cp "$work/flipped" "$exchange/card-0123456789abcdef.mfm"
+  head -c 200000 /dev/urandom >"$exchange/round-keys-0123456789abcdef-0.mfm"
+  says 0 'kept aside +card-0123456789abcdef.mfm' "$MUFFLE" round status "$exchange"
+  cp "$proposal" "$work/kept"
+  cp "$work/flipped" "$proposal"
+  says 76 'no proposal' site show "$work/north"
+  says 0 'kept aside .*-proposal.mfm' "$MUFFLE" round status "$exchange"
+  cp "$work/kept" "$proposal"
+  says 2 'none of the rounds begins like that|names no round' site show "$work/north" 0000
+  # A member is revoked: the round's policy says no.
+  says 0 'charter 2' coordinator charter --revoke WEST
+  says 0 "REFUSED +charter .*revoked" site show "$work/north"
+  says 78 'does not have this site' site join "$work/west"
+}
+
+# A whole round, each act a process; and what it refuses.
+simulated() {
+  schema >"$work/stays.schema.toml"
+  study >"$work/simulated.toml"
+  { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  job=(simulate --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=stays.csv)
+  says 0 'the release is verified' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
+  check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
+  says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
+  ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
+  says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
+}
+
+parts=("$@")
+if ((${#parts[@]} == 0)); then parts=(people simulated page); fi
+for part in "${parts[@]}"; do "$part"; done
+finish

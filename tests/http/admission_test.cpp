@@ -1,0 +1,118 @@
+// Whose messages the server's folder lets in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "muffle/core/files.hpp"
+#include "muffle/http/server.hpp"
+#include "muffle/release/message_names.hpp"
+#include "site/small_consortium.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::http {
+namespace {
+
+using namespace release;
+using test::SmallConsortium;
+
+class AdmissionTest : public testing::Test {
+ protected:
+  /// 0: it may come in.
+  int asked(const std::string& name, const std::string& bytes) {
+    const auto refusal = admission_({name, bytes, bytes.size(), sha256(PublicBytes(bytes))});
+    return refusal ? refusal->status : 0;
+  }
+  int asked(const std::string& name, const SignedHeader& header) {
+    return asked(name, message_bytes(header));
+  }
+  void place(const std::string& name, const std::string& bytes) {
+    write_file_atomically(folder_ / name, bytes);
+  }
+  void place(const std::string& name, const SignedHeader& header) { place(name, message_bytes(header)); }
+  static SignedHeader of_round(MessageKind kind, const crypto::RoundId& round, const crypto::SiteKey& key,
+                               std::span<const std::uint64_t> numbers = {},
+                               nlohmann::json body = {{"x", 1}}) {
+    SignedHeader header{.kind = kind};
+    header.round = round;
+    header.body = std::move(body);
+    return sign(std::move(header), key, numbers);
+  }
+
+  test::TemporaryFolder folder_;
+  SmallConsortium all_;
+  Admission admission_ = known_senders(folder_.path());
+};
+
+TEST_F(AdmissionTest, CardsAndRoundKeysOfStrangersFewAndSmall) {
+  const SignedHeader& card = all_.cards[1];
+  EXPECT_EQ(asked(card_name(card.sender), card), 0);
+  EXPECT_EQ(asked("card-0000000000000000.mfm", card), 403) << "under another name";
+  EXPECT_EQ(asked(card_name(card.sender), std::string("no message")), 400);
+  std::string forged = message_bytes(card);
+  forged[forged.find("NORTH")] = 'M';
+  EXPECT_EQ(asked(card_name(card.sender), forged), 400) << "its signature is of another";
+  const std::string keys = round_keys_name(card.sender, 0);
+  EXPECT_EQ(asked(keys, all_.round_keys[0]), 403);
+  place(card_name(card.sender), card);
+  EXPECT_EQ(asked(keys, all_.round_keys[0]), 0);
+  const auto numbers = std::vector<std::uint64_t>(100'000);
+  SignedHeader large{.kind = MessageKind::kCard};
+  large.body = card.body;
+  large = sign(std::move(large), all_.sites[1], numbers);
+  EXPECT_EQ(asked(card_name(large.sender), message_bytes(large, numbers)), 413);
+  for (int i = 0; i < 200; ++i) {
+    const auto key = crypto::SiteKey::generate("S" + std::to_string(i));
+    const SignedHeader one =
+        SmallConsortium::said(key, MessageKind::kCard, body_of(Card{.name = key.name(), .site = true}));
+    place(card_name(one.sender), one);
+  }
+  EXPECT_EQ(asked(card_name(all_.cards[2].sender), all_.cards[2]), 403) << "the disk is not theirs";
+}
+
+TEST_F(AdmissionTest, CharterAndProposalOfTheCoordinatorThatIsThere) {
+  const std::string proposed = all_.proposed(all_.proposal());
+  const std::string name = proposal_name(all_.round(all_.proposal()).id);
+  EXPECT_EQ(asked(charter_name(1), all_.charter), 403) << "anybody can write one";
+  EXPECT_EQ(asked(name, proposed), 403);
+  EXPECT_EQ(asked(countersignature_name(1, all_.sites[0].public_key()), all_.countersignatures[0]), 403);
+  place(charter_name(1), all_.charter);
+  EXPECT_EQ(asked(name, proposed), 0);
+  EXPECT_EQ(asked(countersignature_name(1, all_.sites[0].public_key()), all_.countersignatures[0]), 0);
+  const SmallConsortium others;
+  EXPECT_EQ(asked(charter_name(1), others.charter), 403);
+  EXPECT_EQ(asked(proposal_name(others.round(others.proposal()).id), others.proposed(others.proposal())),
+            403);
+}
+
+TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
+  const ProposedRound round = all_.round(all_.proposal());
+  const crypto::SiteKey& site = all_.sites[0];
+  const std::vector<std::uint64_t> numbers(round.length);
+  const auto contribution = [&](const crypto::SiteKey& key, std::span<const std::uint64_t> values) {
+    return asked(contribution_name(round.id, key.public_key()),
+                 message_bytes(of_round(MessageKind::kContribution, round.id, key, values), values));
+  };
+  EXPECT_EQ(contribution(site, numbers), 403) << "its proposal is not here";
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  EXPECT_EQ(contribution(site, numbers), 0);
+  EXPECT_EQ(contribution(crypto::SiteKey::generate("EVE"), numbers), 403);
+  EXPECT_EQ(contribution(site, std::vector<std::uint64_t>(round.length + 1)), 413);
+  const SignedHeader seal = of_round(MessageKind::kSeal, round.id, site);
+  EXPECT_EQ(asked(seal_name(round.id), seal), 403) << "the coordinator seals";
+  EXPECT_EQ(asked(seal_name(round.id), of_round(MessageKind::kSeal, round.id, all_.trial)), 0);
+  EXPECT_EQ(asked("x.mfm", of_round(MessageKind::kDecline, round.id, site)), 403) << "one name a message";
+}
+
+TEST_F(AdmissionTest, AReleaseThatItsCoordinatorHasStated) {
+  const ProposedRound round = all_.round(all_.proposal());
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  const std::string release = "the release's bytes";
+  EXPECT_EQ(asked(release_name(round.id), release), 403);
+  place(release_statement_name(round.id),
+        of_round(MessageKind::kRelease, round.id, all_.trial, {},
+                 {{"release_sha256", to_hex(sha256(PublicBytes(release)))}}));
+  EXPECT_EQ(asked(release_name(round.id), "other bytes"), 403);
+  EXPECT_EQ(asked(release_name(round.id), release), 0);
+}
+
+}  // namespace
+}  // namespace muffle::http

@@ -1,0 +1,70 @@
+// One step of a site, or of a key holder, in a process of its own.
+//   step_driver site|holder WORLD NOW      WORLD/exchange, WORLD/party (its folder), WORLD/party.key,
+//   WORLD/round.key
+// Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/round/step.hpp"
+#include "support/raw_access.hpp"
+
+namespace {
+
+using namespace muffle;
+namespace fs = std::filesystem;
+
+round::ProposedRound proposed(round::Exchange& exchange) {
+  for (const std::string& name : exchange.list()) {
+    if (release::is_proposal_name(name))
+      return {release::parse_message(*exchange.get(name, release::most_bytes(0)), name), name};
+  }
+  throw ConfigError("there is no proposal");
+}
+
+round::StepReport step(const std::string& role, const fs::path& world, std::uint64_t now) {
+  const auto exchange = round::make_exchange((world / "exchange").string());
+  const round::ProposedRound round = proposed(*exchange);
+  const crypto::SiteKey key = crypto::SiteKey::load(world / "party.key");
+  const fs::path party = world / "party", round_key = world / "round.key";
+  const round::StepClock clock{now, std::chrono::milliseconds(60'000), {}};
+  if (role == "site") {
+    const auto sums = [&](const release::ReleasePlan&) {
+      return round::OwnSums{embed::TestAccess::make(std::vector<std::uint64_t>(round.length, 7)), 0};
+    };
+    const release::ChargeBook book{party / "ledger.mfl", "kill-test", {}, std::chrono::milliseconds(60'000)};
+    const auto yes = [] { return round::SiteVerdict{round::SiteVerdict::Answer::kYes, ""}; };
+    const round::ContributorJob job{key, party, book, clock, yes, sums, {}};
+    return round::contributor_step(round, *exchange, job);
+  }
+  return round::holder_step(round, *exchange,
+                            {key,
+                             party,
+                             clock,
+                             [&](std::uint64_t) { return fs::exists(round_key); },
+                             [&](std::uint64_t) { return crypto::ExchangeKey::load(round_key); },
+                             [&](std::uint64_t) { fs::remove(round_key); },
+                             {}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return static_cast<int>(ExitCode::kUsage);
+  try {
+    const round::StepReport report = step(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10));
+    for (const auto* lines : {&report.done, &report.waits, &report.aside}) {
+      for (const std::string& line : *lines) std::cout << line << '\n';
+    }
+    return 0;
+  } catch (const Error& e) {
+    std::cerr << e.what() << '\n';
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,415 @@
+// Rounds between institutions, step by step, over a folder: what each party does, in which order, and what it
+// refuses.
+#include <fstream>
+
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/release/contribution_book.hpp"
+#include "muffle/release/journal.hpp"
+#include "muffle/release/round_release.hpp"
+#include "muffle/release/verification.hpp"
+#include "muffle/round/step.hpp"
+#include "round/consortium.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::round {
+namespace {
+
+using namespace release;
+using test::expect_error;
+namespace fs = std::filesystem;
+
+std::string all_of(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+#define EXPECT_SAYS(lines, part) EXPECT_NE(all_of(lines).find(part), std::string::npos) << all_of(lines)
+
+/// Contributions of all, a seal, openings, the release.
+void run_round(ConsortiumOfFolders& c, const std::vector<std::size_t>& sites, std::uint64_t now) {
+  for (const std::size_t i : sites) c.site(i, now);
+  c.coordinator(now);
+  for (std::size_t h = 0; h < c.world.holders.size(); ++h) c.holder(h, now);
+  c.coordinator(now);
+}
+
+Verification verified(const ConsortiumOfFolders& c, const std::string& bytes,
+                      const crypto::SiteKey& trusted) {
+  Evidence evidence;
+  evidence.name = "release.mfl";
+  evidence.release = bytes;
+  evidence.messages = evidence_in((c.folder / "exchange").string());
+  evidence.trusted = crypto::SignerKey{trusted.name(), trusted.public_key()};
+  return verify_release(evidence);
+}
+
+TEST(Steps, ARoundOverAFolderIsOneExactSumUnderTheNoiseOfThoseWhoCame) {
+  ConsortiumOfFolders c;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const StepReport report = c.site(i, c.before());
+    EXPECT_SAYS(report.done, "contributed, for charge");
+    EXPECT_SAYS(report.waits, "seal");
+    EXPECT_SAYS(c.coordinator(c.before()).done, i < 3 ? "" : "sealed 4 of 4");
+  }
+  for (std::size_t h = 0; h < 3; ++h) EXPECT_SAYS(c.holder(h, c.before()).done, "opened the sum of 4");
+  EXPECT_EQ(c.erased.size(), 3u);
+  EXPECT_SAYS(c.coordinator(c.before()).done, "released");
+  const Artifact a = c.released();
+  const std::vector<std::size_t> all{0, 1, 2, 3};
+  std::vector<std::uint64_t> expected(c.round.length, 0);
+  for (const std::size_t i : all) test::add_to(expected, World::sums_of(c.round, i));
+  EXPECT_EQ(without_noise({a.values, a.is_private}, c.round, all, 3), expected);
+  EXPECT_EQ(a.aggregation, privacy::AggregationMode(privacy::Apart{c.round.proposal.parties, 4}));
+  EXPECT_FALSE(a.is_private) << "the tests' noise has a seed, and every message says so";
+  // Everybody takes note, once.
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_SAYS(c.site(i, c.after()).done, "the round is released");
+  for (std::size_t h = 0; h < 3; ++h) EXPECT_SAYS(c.holder(h, c.after()).done, "sent a receipt");
+  const privacy::LedgerState ledger = privacy::read_ledger(c.ledger(2));
+  ASSERT_EQ(ledger.charges.size(), 1u);
+  EXPECT_EQ(ledger.charges[0].id, a.round->sites[2].charge);
+  EXPECT_EQ(ledger.charges[0].terms.run, charged_as(c.round.id));
+  EXPECT_TRUE(ledger.charges[0].released);
+  EXPECT_GT(ledger.charges[0].terms.alone_mu, 1.7 * ledger.charges[0].terms.mu) << "sqrt(N - t)";
+  EXPECT_LT(ledger.charges[0].terms.alone_mu, 1.74 * ledger.charges[0].terms.mu);
+}
+
+TEST(Steps, AStepThatIsTakenAgainChangesNothing) {
+  ConsortiumOfFolders c;
+  const auto twice = [&](const auto& step) {
+    step();
+    const auto before = c.everything();
+    const int draws = c.draws;
+    step();
+    EXPECT_EQ(c.everything(), before);
+    EXPECT_EQ(c.draws, draws);
+  };
+  for (std::size_t i = 0; i < 4; ++i) twice([&] { c.site(i, c.before()); });
+  twice([&] { c.coordinator(c.before()); });
+  for (std::size_t h = 0; h < 3; ++h) twice([&] { c.holder(h, c.before()); });
+  twice([&] { c.coordinator(c.before()); });
+  for (std::size_t i = 0; i < 4; ++i) twice([&] { c.site(i, c.before()); });
+  for (std::size_t h = 0; h < 3; ++h) twice([&] { c.holder(h, c.before()); });
+  EXPECT_EQ(privacy::read_ledger(c.ledger(0)).charges.size(), 1u);
+  EXPECT_EQ(c.draws, 4 + 3);
+}
+
+TEST(Steps, NobodyIsLeftOutBeforeTheDeadlineButByItsOwnWord) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 1u, 3u}) c.site(i, c.before());
+  StepReport report = c.coordinator(c.before());
+  EXPECT_SAYS(report.waits, "site2");
+  EXPECT_FALSE(c.is_in_exchange(seal_name(c.round.id)));
+  c.decline(2);
+  EXPECT_SAYS(c.site(2, c.before()).done, "has declined");
+  EXPECT_SAYS(c.coordinator(c.before()).done, "sealed 3 of 4 contributions, without site2");
+  EXPECT_SAYS(c.holder(0, c.before()).done, "opened the sum of 3");
+  // A seal of fewer, of a coordinator that will not wait.
+  ConsortiumOfFolders two;
+  for (const std::size_t i : {0u, 1u, 3u}) two.site(i, two.before());
+  two.coordinator(two.after());
+  ASSERT_TRUE(two.is_in_exchange(seal_name(two.round.id)));
+  report = two.holder(0, two.before());
+  EXPECT_SAYS(report.waits, "site2, whom the seal leaves out");
+  EXPECT_FALSE(two.is_in_exchange(two.opening_of(0)));
+  EXPECT_TRUE(two.erased.empty());
+  EXPECT_SAYS(two.holder(0, two.after()).done, "opened the sum of 3");
+  EXPECT_SAYS(two.site(2, two.before()).done, "sealed without this site");
+  EXPECT_FALSE(fs::exists(two.ledger(2)) && !privacy::read_ledger(two.ledger(2)).charges.empty());
+}
+
+TEST(Steps, TooFewMakeNoReleaseAndTheRoundSaysSo) {
+  ConsortiumOfFolders c;
+  c.site(0, c.before());
+  c.site(1, c.before());
+  EXPECT_FALSE(c.coordinator(c.before()).lost);
+  const StepReport report = c.coordinator(c.after());
+  EXPECT_TRUE(report.lost);
+  EXPECT_SAYS(report.done, "abandoned: 2 contributions came, and 3 are needed; silent: site2, site3");
+  EXPECT_TRUE(c.site(2, c.after()).lost) << "by its own clock it is too late";
+  EXPECT_FALSE(c.is_in_exchange(seal_name(c.round.id)));
+  // A key holder's key is erased after the last date, unasked.
+  EXPECT_FALSE(c.holder(0, c.after()).lost);
+  EXPECT_TRUE(c.erased.empty());
+  EXPECT_TRUE(c.holder(0, c.round.proposal.open_until + 1).lost);
+  EXPECT_EQ(c.erased, std::set<std::size_t>{0});
+}
+
+TEST(Steps, PolicyAndBudgetComeBeforeRecords) {
+  ConsortiumOfFolders c;
+  c.verdict = {SiteVerdict::Answer::kWait, "an approval of one more person"};
+  EXPECT_SAYS(c.site(0, c.before()).waits, "approval");
+  c.verdict = {SiteVerdict::Answer::kNo, "declined: policy"};
+  EXPECT_SAYS(c.site(0, c.before()).done, "declined: policy");
+  c.verdict = {SiteVerdict::Answer::kYes, ""};
+  c.budget = privacy::Budget{1e-3, 1e-5, {}};
+  expect_error(ExitCode::kBudget, {"budget refuses", "No record was read"}, [&] { c.site(0, c.before()); });
+  EXPECT_EQ(c.draws, 0);
+  EXPECT_FALSE(c.is_in_exchange(c.contribution_of(0)));
+}
+
+TEST(Steps, UnderReplaceOneRecordsAreCountedAndBounded) {
+  ConsortiumOfFolders c({4, 4, 3, 1, 3, 1, 0}, 1'000'000);
+  c.records_of_a_site = 200'000;
+  run_round(c, {0, 1, 2}, c.before());
+  c.coordinator(c.after());
+  for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.after());
+  c.coordinator(c.after());
+  EXPECT_EQ(c.released().records, 600'000u);
+  ConsortiumOfFolders more({4, 4, 3, 1, 3, 1, 0}, 1000);
+  more.records_of_a_site = 1001;
+  expect_error(ExitCode::kData, {"more records", "Nothing was charged"},
+               [&] { more.site(0, more.before()); });
+}
+
+// The one call after another that a crash may fall between.
+TEST(Steps, AChargeWithoutAContributionIsSpentAndNothingIsDrawnAgain) {
+  ConsortiumOfFolders c;
+  {
+    ChargedDocument document({c.ledger(0), "site0", {}, std::chrono::milliseconds(1000)});
+    EXPECT_ANY_THROW(document.begin(contribution_terms(c.round, false),
+                                    [](const Charge&) { throw InvariantError("a crash"); }));
+  }
+  for (int again = 0; again < 2; ++again) {
+    const StepReport report = c.site(0, c.before());
+    EXPECT_TRUE(report.lost);
+    EXPECT_SAYS(report.done, "no second contribution is drawn");
+  }
+  EXPECT_EQ(c.draws, 0);
+  EXPECT_EQ(privacy::read_ledger(c.ledger(0)).charges.size(), 1u);
+}
+
+TEST(Steps, ARestoredLedgerStopsASite) {
+  ConsortiumOfFolders c;
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before()))) << "of nothing";
+  c.site(0, c.before());
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before())));
+  const auto keep = c.folder / "kept";
+  fs::copy(c.of(c.world.sites[0]), keep, fs::copy_options::recursive);
+  fs::remove_all(c.of(c.world.sites[0]));
+  fs::create_directory(c.of(c.world.sites[0]));
+  expect_error(ExitCode::kProtocol, {"ledger does not know", "restored from an older copy"},
+               [&] { c.site(0, c.before()); });
+  EXPECT_EQ(c.draws, 1);
+  // Nor may it contribute to any other round.
+  EXPECT_FALSE(ledger_knows(c.round, *c.exchange, c.job_of(0, c.before())));
+  EXPECT_TRUE(ledger_knows(c.round, *c.exchange, c.job_of(1, c.before()))) << "another site's";
+  // With the ledger alone the bytes come back from the exchange.
+  fs::copy_file(keep / "ledger.mfl", c.ledger(0), fs::copy_options::overwrite_existing);
+  EXPECT_NO_THROW(c.site(0, c.before()));
+  EXPECT_EQ(read_file(outbox(c.of(c.world.sites[0])) / c.contribution_of(0)),
+            c.in_exchange(c.contribution_of(0)));
+  // And with the outbox alone the exchange gets them again, the same.
+  const std::string bytes = c.in_exchange(c.contribution_of(0));
+  fs::remove(c.folder / "exchange" / c.contribution_of(0));
+  c.site(0, c.before());
+  EXPECT_EQ(c.in_exchange(c.contribution_of(0)), bytes);
+}
+
+TEST(Steps, ARestoredJournalStopsAKeyHolder) {
+  ConsortiumOfFolders c;
+  for (std::size_t i = 0; i < 4; ++i) c.site(i, c.before());
+  c.coordinator(c.before());
+  c.holder(0, c.before());
+  const std::string opening = c.in_exchange(c.opening_of(0));
+  fs::remove_all(c.of(c.world.holders[0]));
+  fs::create_directory(c.of(c.world.holders[0]));
+  c.erased.clear();  // and its keys, which should not have been in the copy
+  expect_error(ExitCode::kProtocol, {"journal does not know it", "restored"},
+               [&] { c.holder(0, c.before()); });
+  EXPECT_EQ(c.draws, 4 + 1);
+  EXPECT_EQ(c.in_exchange(c.opening_of(0)), opening);
+  // Without its key it counts as missing.
+  fs::remove(c.folder / "exchange" / c.opening_of(0));
+  c.erased.insert(0);
+  expect_error(ExitCode::kConfig, {"counts as missing", "Nothing was opened"},
+               [&] { c.holder(0, c.before()); });
+}
+
+TEST(Steps, ASecondSealForARoundKeyIsRefusedAndNamed) {
+  ConsortiumOfFolders c;
+  for (std::size_t i = 0; i < 4; ++i) c.site(i, c.before());
+  c.coordinator(c.before());
+  c.holder(0, c.before());
+  const std::string first = c.in_exchange(seal_name(c.round.id));
+  // Another list of the same round, which a two-faced coordinator shows this holder later.
+  std::vector<SignedHeader> fewer;
+  for (const std::size_t i : {0u, 1u, 2u})
+    fewer.push_back(parse_message(c.in_exchange(c.contribution_of(i)), "c").header);
+  fs::create_directory(c.folder / "two-faced");
+  const auto lies = make_exchange((c.folder / "two-faced").string());
+  lies->put(seal_name(c.round.id), make_seal(c.round, c.world.coordinator, fewer));
+  expect_error(ExitCode::kProtocol,
+               {"two seals for round key 0", to_hex(parse_message(first, "s").header.id())},
+               [&] { c.holder(0, c.after(), *lies); });
+  EXPECT_EQ(c.draws, 4 + 1);
+  if (fs::exists(c.folder / "two-faced" / c.opening_of(0))) {
+    EXPECT_EQ(read_file(c.folder / "two-faced" / c.opening_of(0)), c.in_exchange(c.opening_of(0)))
+        << "nothing but what it has said already";
+  }
+  // A seal that was written down, and not opened yet, binds as well.
+  ConsortiumOfFolders d;
+  for (std::size_t i = 0; i < 4; ++i) d.site(i, d.before());
+  d.coordinator(d.before());
+  Journal(d.of(d.world.holders[0]) / "journal.mfj", d.world.holders[0].public_key(),
+          std::chrono::milliseconds(1000))
+      .add({JournalEntry::Kind::kSeal, d.round.id, d.round.proposal.holders[0].point, MessageKind::kSeal,
+            Sha256Digest{1}});
+  expect_error(ExitCode::kProtocol, {"two seals"}, [&] { d.holder(0, d.before()); });
+  EXPECT_TRUE(d.erased.empty());
+}
+
+TEST(Steps, ATwoFacedCoordinatorCannotSealWhatSitesSaidOfTwoProposals) {
+  ConsortiumOfFolders c, other;
+  c.site(0, c.before());
+  // Another proposal is another round: its contributions are foreign here.
+  EXPECT_NE(to_hex(c.round.id), to_hex(other.round.id));
+  for (const std::size_t i : {1u, 2u, 3u}) c.site(i, c.before());
+  fs::remove(c.folder / "exchange" / c.contribution_of(1));
+  other.site(1, other.before());
+  c.exchange->put(c.contribution_of(1), other.in_exchange(other.contribution_of(1)));
+  const StepReport report = c.coordinator(c.before());
+  EXPECT_SAYS(report.aside, "of another round");
+  EXPECT_SAYS(report.waits, "site1");
+  // The site itself sees that somebody has put something in its place.
+  expect_error(ExitCode::kProtocol, {"not signed by it"}, [&] { c.site(1, c.before()); });
+}
+
+TEST(Steps, WhatIsNoneOfTheRoundsMessagesIsKeptAsideWithAReason) {
+  ConsortiumOfFolders c;
+  c.site(0, c.before());
+  c.site(2, c.before());
+  c.site(3, c.before());
+  const std::string good = c.in_exchange(c.contribution_of(0));
+  const auto put_instead = [&](const std::string& name, const std::string& bytes) {
+    fs::remove(c.folder / "exchange" / name);
+    std::ofstream(c.folder / "exchange" / name, std::ios::binary) << bytes;
+  };
+  const auto aside = [&](const char* part) { EXPECT_SAYS(c.coordinator(c.before()).aside, part); };
+  put_instead(c.contribution_of(1), good);
+  aside("another site's contribution");  // copied
+  std::string forged = good;
+  forged[forged.size() / 2] = static_cast<char>(forged[forged.size() / 2] ^ 1);
+  put_instead(c.contribution_of(1), forged);
+  aside(c.contribution_of(1).c_str());
+  put_instead(c.contribution_of(1), good + std::string(std::size_t{1} << 17, 'x'));
+  aside("bytes");  // oversized
+  put_instead(c.contribution_of(1), good.substr(0, good.size() - 9));
+  aside(c.contribution_of(1).c_str());
+  put_instead(c.contribution_of(1), "<html>Your access was blocked by policy</html>");
+  aside(c.contribution_of(1).c_str());
+  put_instead(short_id(c.round.id) + "-contribution-0123456789abcdef.mfm", good);
+  aside("of nobody who takes part");
+  fs::remove(c.folder / "exchange" / c.contribution_of(1));
+  // Late: after the seal.
+  c.coordinator(c.after());
+  c.site(1, c.before());  // whose clock is slow, and who sees no seal
+  put_instead(c.contribution_of(1), good);
+  EXPECT_FALSE(c.coordinator(c.after()).aside.empty());
+}
+
+TEST(Steps, ALateContributionIsNamedAndDoesNotCount) {
+  ConsortiumOfFolders c;
+  fs::create_directory(c.folder / "elsewhere");
+  const auto elsewhere = make_exchange((c.folder / "elsewhere").string());
+  c.site(1, c.before(), *elsewhere);  // on a courier's way
+  for (const std::size_t i : {0u, 2u, 3u}) c.site(i, c.before());
+  c.coordinator(c.after());
+  c.exchange->put(c.contribution_of(1), *elsewhere->get(c.contribution_of(1), 1 << 20));
+  EXPECT_SAYS(c.coordinator(c.after()).aside, "came after the seal");
+  const StepReport report = c.site(1, c.after());
+  EXPECT_TRUE(report.lost);
+  EXPECT_SAYS(report.done, "sealed the round without this site; its charge stays spent");
+}
+
+TEST(Steps, AWrongMacIsAnObjectionAndTheSumIsNoRelease) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 2u, 3u}) c.site(i, c.before());
+  Message m = parse_message(c.world.contribution(c.round, 1), "c");
+  m.header.body["point"] = to_hex(crypto::ExchangeKey::generate().point());
+  m.header = sign(std::move(m.header), c.world.sites[1], m.numbers);
+  c.exchange->put(c.contribution_of(1), message_bytes(m.header, m.numbers));
+  c.coordinator(c.before());
+  for (std::size_t h = 0; h < 3; ++h) EXPECT_SAYS(c.holder(h, c.before()).done, "objects to some");
+  expect_error(ExitCode::kProtocol, {"object to the contributions of site1", "no release"},
+               [&] { c.coordinator(c.before()); });
+  EXPECT_FALSE(c.is_in_exchange(release_name(c.round.id)));
+}
+
+TEST(Evidence, AReleaseIsAddedUpAgainFromItsMessages) {
+  ConsortiumOfFolders c;
+  run_round(c, {0, 1, 2, 3}, c.before());
+  const std::string bytes = c.in_exchange(release_name(c.round.id));
+  for (const crypto::SiteKey* key : {&c.world.coordinator, &c.world.sites[1], &c.world.holders[2]}) {
+    const Verification v = verified(c, bytes, *key);
+    for (const Check& check : v.checks) {
+      if (check.name == "secure noise") continue;  // the tests' is not
+      EXPECT_NE(check.outcome, Check::Outcome::kFail) << check.name << ": " << check.detail;
+    }
+    EXPECT_TRUE(v.vouched());
+    EXPECT_EQ(v.code(), ExitCode::kBudget) << "seeded noise";
+  }
+  const Verification stranger = verified(c, bytes, crypto::SiteKey::generate("stranger"));
+  EXPECT_EQ(stranger.code(), ExitCode::kProtocol);
+  EXPECT_FALSE(stranger.vouched());
+}
+
+TEST(Evidence, TamperingShows) {
+  ConsortiumOfFolders c;
+  run_round(c, {0, 1, 2, 3}, c.before());
+  const std::string bytes = c.in_exchange(release_name(c.round.id));
+  const auto refused = [&](const std::string& release, const char* part) {
+    const Verification v = verified(c, release, c.world.coordinator);
+    EXPECT_EQ(v.code(), ExitCode::kProtocol);
+    std::string said;
+    for (const Check& check : v.checks) {
+      if (check.outcome == Check::Outcome::kFail) said += check.name + ": " + check.detail + "\n";
+    }
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  const auto changed = [&](const std::function<void(Artifact&)>& change) {
+    Artifact a = parse_artifact(bytes, "release");
+    change(a);
+    return artifact_bytes(a);
+  };
+  refused(changed([](Artifact& a) { ++a.values[3]; }), "not what contributions and openings add up to");
+  refused(changed([](Artifact& a) { a.round->sites[0].charge = std::string(32, 'f'); }), "other messages");
+  refused(changed([](Artifact& a) { a.round->title = "another"; }), "another coordinator or title");
+  refused(changed([](Artifact& a) { std::get<privacy::Apart>(a.aggregation).parties.colluding = 2; }),
+          "other parties");
+  refused(changed([](Artifact& a) { a.is_private = true; }), "states something else");
+  refused(changed([](Artifact& a) { a.round->seal = std::string(64, '0'); }), "another seal");
+  for (const std::string& name : {c.contribution_of(2), c.opening_of(1), seal_name(c.round.id),
+                                  proposal_name(c.round.id), release_statement_name(c.round.id)}) {
+    const fs::path file = c.folder / "exchange" / name;
+    const std::string good = read_file(file);
+    fs::remove(file);
+    refused(bytes, "not among the messages");
+    std::string bad = good;
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 4);
+    write_file_atomically(file, bad);
+    refused(bytes, "round: ");
+    write_file_atomically(file, good);
+  }
+  EXPECT_EQ(verified(c, bytes, c.world.coordinator).code(), ExitCode::kBudget) << "all is as it was";
+}
+
+TEST(Evidence, TheStatementTellsWhoAndUnderWhichNoise) {
+  ConsortiumOfFolders c;
+  run_round(c, {0, 1, 3}, c.before());
+  c.coordinator(c.after());
+  for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.after());
+  c.coordinator(c.after());
+  const Artifact a = c.released();
+  const std::string text = privacy_statement_text(a);
+  for (const char* part : {"Sites: site0, site1, site3", "Key holders: holder0, holder1, holder2",
+                           "3 of 4 invited", "theorem 3", "Aggregation: apart"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const auto told = nlohmann::json::parse(privacy_statement_json(a)).at("aggregation");
+  EXPECT_EQ(told.at("sealed"), 3);
+  EXPECT_EQ(told.at("sites").size(), 3u);
+  EXPECT_GT(told.at("shares").at(0).at("top_up_sigma_lattice"), 0) << "one site is gone";
+  EXPECT_TRUE(told.at("signed_keys"));
+}
+
+}  // namespace
+}  // namespace muffle::round

@@ -1,0 +1,307 @@
+// Each rule of a site's policy: kept, waiting and broken.
+#include "muffle/site/policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "muffle/core/error.hpp"
+#include "site/small_consortium.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace muffle::site {
+namespace {
+
+using release::DeclineCode;
+using release::Proposal;
+using test::SmallConsortium;
+using Answer = Verdict::Answer;
+using Outcome = Ruling::Outcome;
+
+/// NORTH, who has pinned everybody, and asks what the defaults ask.
+class PolicyTest : public ::testing::Test {
+ protected:
+  PolicyTest() : proposal(all.proposal()) {
+    pins.coordinator = crypto::SignerKey{"TRIAL", all.trial.public_key()};
+    for (std::size_t i = 1; i < all.sites.size(); ++i)
+      pins.peers.push_back({all.sites[i].name(), all.sites[i].public_key()});
+    charters.emplace_back(all.charter, "charter");
+  }
+
+  Verdict verdict() {
+    const release::ProposedRound round = all.round(proposal);
+    for (const crypto::SiteKey& person : people)
+      approvals.push_back(release::sign(release::approval_of(round, all.sites[0].public_key()), person));
+    return policy_verdict(
+        policy, pins,
+        {round, {"NORTH", all.sites[0].public_key()}, charters, all.round_keys, approvals, ledger});
+  }
+  /// This rule alone is not kept.
+  void expect(const std::string& rule, Outcome outcome, Answer answer,
+              DeclineCode code = DeclineCode::kPolicy) {
+    const Verdict v = verdict();
+    for (const Ruling& r : v.rulings)
+      EXPECT_EQ(r.outcome, r.rule == rule ? outcome : Outcome::kKept) << r.rule << ": " << r.text;
+    EXPECT_EQ(v.answer, answer) << v.why();
+    if (answer == Answer::kDecline) {
+      EXPECT_EQ(v.code, code);
+    }
+    EXPECT_THAT(v.why(), ::testing::HasSubstr(rule));
+  }
+  void expect_broken(const std::string& rule, DeclineCode code = DeclineCode::kPolicy) {
+    expect(rule, Outcome::kBroken, Answer::kDecline, code);
+  }
+  void expect_waits(const std::string& rule) { expect(rule, Outcome::kWaits, Answer::kWait); }
+
+  SmallConsortium all;
+  Proposal proposal;
+  Policy policy;
+  Pins pins;
+  std::vector<release::Consortium> charters;
+  std::vector<crypto::SiteKey> people;
+  std::vector<release::SignedHeader> approvals;
+  privacy::LedgerState ledger;
+};
+
+TEST_F(PolicyTest, SaysYesToWhatItsDefaultsAllow) {
+  const Verdict v = verdict();
+  EXPECT_EQ(v.answer, Answer::kYes) << v.why();
+  EXPECT_EQ(v.why(), "");
+}
+
+TEST_F(PolicyTest, TheCoordinatorIsTheOneThatIsPinned) {
+  pins.coordinator->key = all.sites[2].public_key();
+  expect_broken("coordinator");
+  pins.coordinator.reset();
+  expect_waits("coordinator");
+}
+
+TEST_F(PolicyTest, EverybodyIsAMemberByTheCharterThatTheProposalNames) {
+  charters.clear();
+  expect_waits("charter");
+  charters.emplace_back(all.charter, "charter");
+  proposal.charter = {};
+  expect_broken("charter");
+}
+
+TEST_F(PolicyTest, ASiteThatNoCharterHasIsRefused) {
+  proposal.sites[2].name = "EAST";
+  expect_broken("charter");
+}
+
+TEST_F(PolicyTest, AMemberPlaysItsOwnRoles) {
+  // WEST's card says that it holds records alone.
+  all.cards[3] = SmallConsortium::said(all.sites[2], release::MessageKind::kCard,
+                                       body_of(release::Card{.name = "WEST", .site = true}));
+  all.charter = SmallConsortium::said(
+      all.trial, release::MessageKind::kCharter,
+      body_of(release::Charter{.title = "stays", .admission = "by telephone", .cards = all.cards}));
+  charters.clear();
+  charters.emplace_back(all.charter, "charter");
+  proposal.charter = all.charter.id();
+  expect_broken("charter");
+}
+
+TEST_F(PolicyTest, ALaterCharterRevokes) {
+  release::Charter next{
+      .title = "stays", .version = 2, .previous = all.charter.id(), .admission = "by telephone"};
+  next.cards = {all.cards.begin(), all.cards.end() - 1};
+  next.revoked = {all.sites[2].public_key()};
+  charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
+                        "charter");
+  expect_broken("charter");
+}
+
+/// A coordinator that invents round keys could take the masks off.
+TEST_F(PolicyTest, RoundKeysAreTheirHoldersOwn) {
+  proposal.holders[1].point = crypto::ExchangeKey::generate().point();
+  expect_waits("round keys");
+  proposal.holders[1].point = all.points[1][0];
+  proposal.holders[1].number = 1;  // another number's point
+  expect_waits("round keys");
+  proposal.holders[1] = {proposal.holders[1].holder, 3, all.points[1][3]};
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  all.round_keys.pop_back();
+  expect_waits("round keys");
+}
+
+TEST_F(PolicyTest, UnknownSitesCountAsCurious) {
+  pins.peers.pop_back();  // WEST: a site and a key holder
+  const Verdict v = verdict();
+  EXPECT_EQ(v.answer, Answer::kWait);
+  EXPECT_THAT(v.why(), ::testing::AllOf(::testing::HasSubstr("colluding sites"), ::testing::HasSubstr("WEST"),
+                                        ::testing::HasSubstr("colluding key holders")));
+  policy.colluding_sites = policy.colluding_holders = 0;  // t = t_h = 1 then covers WEST
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  pins.peers.pop_back();
+  EXPECT_EQ(verdict().answer, Answer::kWait);
+}
+
+TEST_F(PolicyTest, FewerColludingThanTheSiteAsksForIsBrokenWhoeverIsPinned) {
+  proposal.parties.colluding = 0;
+  expect_broken("colluding sites");
+  proposal = all.proposal();
+  proposal.parties.colluding_holders = 0;
+  expect_broken("colluding key holders");
+}
+
+TEST_F(PolicyTest, LeastContributions) {
+  policy.least_contributions = 3;
+  expect_broken("contributions");
+  proposal.parties.least = 3;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, LargestEpsilons) {
+  policy.largest_epsilon = 0.99;
+  expect_broken("epsilon");
+  policy.largest_epsilon = 1.0;
+  policy.largest_epsilon_alone = 1.2;  // it is some 1.5: sqrt(N - t) more mu
+  expect_broken("epsilon if all betray");
+  policy.largest_epsilon_alone.reset();
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  // At another delta the same noise costs more.
+  policy.delta = 1e-9;
+  expect_broken("epsilon");
+}
+
+TEST_F(PolicyTest, TheBudgetIsTheSitesOwn) {
+  ledger.budget = privacy::Budget::from_epsilon(1.5, 1e-5);
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  ledger.spent_squares = ledger.budget->mu * ledger.budget->mu * 0.9;
+  expect_broken("budget", DeclineCode::kBudget);
+  ledger.spent_squares = 0;
+  ledger.unit = privacy::PrivacyUnit{privacy::Adjacency::kAddRemoveOne, 4};
+  expect_broken("budget", DeclineCode::kBudget);
+}
+
+TEST_F(PolicyTest, RequiredKeyHolders) {
+  policy.required_holders = {"NORTH", "WEST"};
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  policy.required_holders = {"REGULATOR"};
+  expect_waits("required key holders");
+  pins.peers.push_back({"REGULATOR", crypto::SiteKey::generate("REGULATOR").public_key()});
+  expect_broken("required key holders");
+}
+
+TEST_F(PolicyTest, Columns) {
+  for (const schema::Column& c : proposal.plan.schema.table->columns) policy.columns.push_back(c.name);
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  policy.columns.pop_back();
+  expect_broken("columns");
+}
+
+TEST_F(PolicyTest, TheNumberOfRecordsStaysAtTheSite) {
+  proposal.plan = SmallConsortium::plan(1.0, 1000);
+  expect_broken("number of records");
+  policy.tell_records = true;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, RecordsOfAPerson) {
+  policy.records_per_person = 3;
+  expect_broken("records of a person");
+  proposal.plan = SmallConsortium::plan(1.0, 0, 3);
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, PeopleApproveEachOnceAndForThisRoundAndSite) {
+  const auto line_of = [](const crypto::SiteKey& key) { return key.name() + " " + to_hex(key.public_key()); };
+  crypto::SiteKey alice = crypto::SiteKey::generate("alice"), bob = crypto::SiteKey::generate("bob");
+  policy.approvals = 2;
+  policy.approvers = {line_of(alice), line_of(bob)};
+  expect_waits("approvals");
+  // A stranger's, one of another round, one for another site, and Alice's twice are none or one.
+  const release::ProposedRound round = all.round(proposal);
+  Proposal other = proposal;
+  other.title = "another";
+  approvals = {sign(approval_of(round, all.sites[0].public_key()), crypto::SiteKey::generate("mallory")),
+               sign(approval_of(all.round(other), all.sites[0].public_key()), bob),
+               sign(approval_of(round, all.sites[1].public_key()), bob),
+               sign(approval_of(round, all.sites[0].public_key()), alice),
+               sign(approval_of(round, all.sites[0].public_key()), alice)};
+  expect_waits("approvals");
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("1 of 2: alice"));
+  people.push_back(std::move(bob));
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, WhatIsBrokenIsNotMendedByApprovals) {
+  crypto::SiteKey alice = crypto::SiteKey::generate("alice");
+  policy.approvals = 1;
+  policy.approvers = {"alice " + to_hex(alice.public_key())};
+  policy.largest_epsilon = 0.5;
+  people.push_back(std::move(alice));
+  EXPECT_EQ(verdict().answer, Answer::kDecline);
+}
+
+TEST(Policy, SettingsThatCouldNeverBeMetAreProblems) {
+  const std::string alice = "alice " + std::string(64, '5');
+  const auto problems = [](const Policy& policy) {
+    settings::Problems found;
+    policy.problems(found);
+    return found.take();
+  };
+  EXPECT_TRUE(problems({}).empty());
+  Policy two;
+  two.approvals = 2;
+  two.approvers = {alice};
+  EXPECT_EQ(problems(two).size(), 1u);
+  two.approvers = {alice, "bob " + std::string(64, '5')};  // one key under two names
+  EXPECT_FALSE(problems(two).empty());
+  Policy nobody_asked;
+  nobody_asked.approvers = {alice};
+  EXPECT_EQ(problems(nobody_asked).size(), 1u);
+}
+
+TEST(Pins, AreWhatAPersonWasTold) {
+  const test::TemporaryFolder folder;
+  const SmallConsortium all;
+  const auto words = [](const crypto::SiteKey& key) {
+    return crypto::in_words(crypto::fingerprint(key.public_key()));
+  };
+  Pins pins = Pins::load(folder.path());
+  EXPECT_FALSE(pins.coordinator);
+  const release::Card south{.name = "SOUTH", .site = true}, trial{.name = "TRIAL", .coordinator = true};
+  pins.add(all.trial.public_key(), trial, words(all.trial));
+  pins.add(all.sites[1].public_key(), south, to_hex(crypto::fingerprint(all.sites[1].public_key())));
+  pins.add(all.sites[1].public_key(), south, words(all.sites[1]));  // again
+  pins.save(folder.path());
+  const Pins again = Pins::load(folder.path());
+  ASSERT_TRUE(again.coordinator);
+  EXPECT_EQ(again.coordinator->key, all.trial.public_key());
+  ASSERT_EQ(again.peers.size(), 1u);
+  EXPECT_EQ(again.peer("SOUTH")->key, all.sites[1].public_key());
+  EXPECT_TRUE(again.knows(all.sites[1].public_key()));
+  EXPECT_FALSE(again.knows(all.sites[2].public_key()));
+}
+
+TEST(Pins, NobodyIsPinnedByAnotherFingerprintNorTwice) {
+  const SmallConsortium all;
+  const auto words = [](const crypto::SiteKey& key) {
+    return crypto::in_words(crypto::fingerprint(key.public_key()));
+  };
+  const release::Card south{.name = "SOUTH", .site = true};
+  Pins pins;
+  test::expect_error(ExitCode::kConfig, {"another fingerprint", "Nothing was pinned"},
+                     [&] { pins.add(all.sites[1].public_key(), south, words(all.sites[2])); });
+  test::expect_error(ExitCode::kConfig, {"eight words"},
+                     [&] { pins.add(all.sites[1].public_key(), south, "yes, that is us"); });
+  pins.add(all.sites[1].public_key(), south, words(all.sites[1]));
+  test::expect_error(ExitCode::kConfig, {"pinned already"},
+                     [&] { pins.add(all.sites[2].public_key(), south, words(all.sites[2])); });
+  pins.add(all.trial.public_key(), {.name = "TRIAL", .coordinator = true}, words(all.trial));
+  test::expect_error(ExitCode::kConfig, {"a site has one"}, [&] {
+    pins.add(all.sites[2].public_key(), {.name = "OTHER", .coordinator = true}, words(all.sites[2]));
+  });
+  const test::TemporaryFolder folder;
+  for (const char* text : {"peer SOUTH 00\n", "friend SOUTH\n", "peer\n"}) {
+    std::ofstream(folder.path() / "pins") << text;
+    test::expect_error(ExitCode::kConfig, {"line 1"}, [&] { Pins::load(folder.path()); });
+  }
+}
+
+}  // namespace
+}  // namespace muffle::site
