@@ -246,14 +246,29 @@ bool RowRules::repair_all(Row& row) const {
   return !broken(row);
 }
 
-void RowRules::mend(std::span<float> numbers, std::int64_t label) const {
-  if (empty()) return;
+RowRules::Row RowRules::row_of(std::span<const float> numbers, std::int64_t label) const {
   require(numbers.size() == features_.size() && contradiction_.empty() &&
               (!label_ || (label >= 0 && static_cast<std::size_t>(label) < known_good_.size())),
           "a row of another table");
   Row row(table_.columns.size());
   for (std::size_t k = 0; k < features_.size(); ++k) row[features_[k]] = cell_at(numbers[k], codes_[k]);
   if (label_) row[*label_].code = static_cast<std::uint32_t>(label);
+  return row;
+}
+
+std::vector<std::size_t> RowRules::all_broken(std::span<const float> numbers, std::int64_t label) const {
+  std::vector<std::size_t> out;
+  if (empty()) return out;
+  const Row row = row_of(numbers, label);
+  for (std::size_t i = 0; i < table_.constraints.size(); ++i) {
+    if (!keeps(table_.constraints[i], row)) out.push_back(i);
+  }
+  return out;
+}
+
+void RowRules::mend(std::span<float> numbers, std::int64_t label) const {
+  if (empty()) return;
+  Row row = row_of(numbers, label);
   if (!broken(row)) return;
   const Row before = row;
   if (!repair_all(row)) row = known_good_[label_ ? static_cast<std::size_t>(label) : 0];
