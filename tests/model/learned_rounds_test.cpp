@@ -32,7 +32,7 @@ std::int64_t squares(const LatticeSums& one, const LatticeSums& other) {
   return sum;
 }
 
-/// What every record adds to the numbers of this map, in its lattice; the last one's class does not exist.
+/// What every record adds to the numbers of this map, in its lattice; the last one has no class.
 std::vector<LatticeSums> all_records(const features::FeatureMap& map, const schema::Schema& schema,
                                      const features::Lattice& lattice) {
   const auto block = map.make_block(lattice);
@@ -48,7 +48,7 @@ std::vector<LatticeSums> all_records(const features::FeatureMap& map, const sche
       for (std::int32_t label = 0; label < 2; ++label) add(a, b, label);
     }
   }
-  add(0, 0, 2);
+  add(0, 0, schema::kNoClass);
   return out;
 }
 
@@ -97,7 +97,7 @@ TEST_P(LearnedRounds, NoTwoRecordsOrPersonsAreFurtherApartThanTheTheoremSays) {
     }
     for (const LatticeSums& person : persons)
       longest_person = std::max(longest_person, squares(person, nobody));
-    EXPECT_EQ(squares(records.back(), nobody), 0) << "of a class that does not exist";
+    EXPECT_EQ(squares(records.back(), nobody), 0) << "of no class";
     // Added or removed: 1; replaced: sqrt(2); of a person who has q records: q times that.
     EXPECT_LE(longest, norm);
     EXPECT_LE(farthest(records), 2 * norm);
