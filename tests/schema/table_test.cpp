@@ -84,7 +84,7 @@ TEST(TableToml, ReadsEveryTypeAndRole) {
   EXPECT_EQ(table.features(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(table.label(), 8u);
   EXPECT_EQ(table.person(), 7u);
-  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 16, 16, 8}));
+  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 256, 256, 8}));
   EXPECT_EQ(table.columns[0].unit, "years");
   EXPECT_EQ(table.columns[5].edges.front(), 0.0);
   EXPECT_EQ(table.columns[5].edges.at(1), 1.0) << "0 has a bin of its own";
