@@ -70,12 +70,12 @@ class Client::Connection {
     double wait = settings_.first_wait_s;
     for (int tries = settings_.tries; true; --tries) {
       TryAgain again;
-      if (auto answer = curl_.attempt(path, body, range, most, again)) return *answer;
+      if (auto answer = curl_.attempt(path, body, range, most, time_left(), again)) return *answer;
       if (again.too_slow) part_ = std::max(kLeastPart, part_ / 2);
       if (tries <= 1)
         throw CommError(fmt::format("{} Tried {} times; nothing is lost: run the same command again later.",
                                     again.why, settings_.tries));
-      std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, time_left())));
       wait *= 2;
     }
   }
@@ -86,8 +86,20 @@ class Client::Connection {
   std::uint64_t part() const { return part_; }
 
  private:
+  /// @throws CommError  there is none.
+  double time_left() const {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
+    if (!(taken.count() < settings_.total_s))
+      throw CommError(fmt::format(
+          "{} took more than {} s in all, a little at a time. What came whole is kept: run the same "
+          "command again later, and ask IT what slows it down.",
+          curl_.root(), settings_.total_s));
+    return settings_.total_s - taken.count();
+  }
+
   ClientSettings settings_;
   CurlRequest curl_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::uint64_t part_ = kPart;
 };
 
@@ -132,6 +144,10 @@ std::optional<std::string> Client::get(const std::string& name, std::uint64_t mo
     if (*total > most)
       throw ProtocolError(fmt::format("'{}' at {} has {} bytes, and such a message has {} at most.", name,
                                       c.root(), *total, most));
+    if (answer.body.size() > *total - std::min<std::uint64_t>(bytes.size(), *total))
+      throw CommError(
+          fmt::format("{} sends more of '{}' than there is of it. Something in between changes it: ask IT.",
+                      c.root(), name));
     bytes += answer.body;
   }
   return bytes;

@@ -15,6 +15,7 @@
 namespace muffle::http {
 namespace {
 
+constexpr std::size_t kMostHeaderBytes = std::size_t{64} << 10;
 constexpr long kSlowBytesPerSecond = 200, kSlowSeconds = 30;
 
 /// HOST of https://HOST[:PORT]/...
@@ -60,6 +61,7 @@ struct CurlRequest::State {
   std::string body, content_range, location, type;
   bool ours = false, too_long = false;
   std::uint64_t most = 0;
+  std::size_t header_bytes = 0;
 
   static std::size_t take_body(char* data, std::size_t one, std::size_t bytes, void* self) {
     auto& s = *static_cast<State*>(self);
@@ -71,6 +73,8 @@ struct CurlRequest::State {
 
   static std::size_t take_header(char* data, std::size_t one, std::size_t bytes, void* self) {
     auto& s = *static_cast<State*>(self);
+    s.header_bytes += one * bytes;
+    if (s.header_bytes > kMostHeaderBytes) return 0;
     std::string_view line(data, one * bytes);
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) s.begin(s.most);
@@ -181,10 +185,13 @@ CurlRequest::~CurlRequest() {
 
 std::optional<Answer> CurlRequest::attempt(const std::string& path,
                                            const std::optional<std::string_view>& body,
-                                           const std::string& range, std::uint64_t most, TryAgain& again) {
+                                           const std::string& range, std::uint64_t most, double limit_s,
+                                           TryAgain& again) {
   State& s = *state_;
   s.begin(most);
   s.error[0] = '\0';
+  s.header_bytes = 0;
+  s.set(CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(1000 * std::min(limit_s, settings_.request_s))));
   s.set(CURLOPT_URL, (root_ + path).c_str());
   if (body) {
     s.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));

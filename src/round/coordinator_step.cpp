@@ -162,17 +162,16 @@ class CoordinatorStep {
                                           time_text(round_.proposal.open_until)));
       return;
     }
-    if (!sum.objections().empty())
-      throw ProtocolError(fmt::format(
-          "key holders object to the contributions of {}: they were masked with other keys than theirs, or "
-          "the key "
-          "holders lie. The sum is no release, and what sites were charged stays charged. Find out which, "
-          "and "
-          "propose another round.",
-          fmt::join(std::set<std::string>(sum.objections().begin(), sum.objections().end()), ", ")));
-    release_it(
-        release::artifact_of_round(round_, seal, openings, std::move(sum).finish(), job_.muffle_version),
-        seal);
+    const std::set<std::string> objections(sum.objections().begin(), sum.objections().end());
+    privacy::NoisySum total = std::move(sum).finish();
+    if (!objections.empty())
+      report_.aside.push_back(
+          fmt::format("objections of key holders to the contributions of {}: with other keys than theirs the "
+                      "sum would be "
+                      "uniform, and it is in range, so these objections are wrong. Find out why",
+                      fmt::join(objections, ", ")));
+    release_it(release::artifact_of_round(round_, seal, openings, std::move(total), job_.muffle_version),
+               seal);
   }
 
   bool take(release::Summation& sum, const Message& opening, const crypto::SitePublicKey& holder) {

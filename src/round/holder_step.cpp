@@ -31,7 +31,18 @@ class HolderStep {
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
+    // What nobody opens by then, nobody opens, whatever lies in the exchange: a key that is kept can be
+    // betrayed. What was sent or is bound to be sent is kept as bytes.
+    const bool over = job_.clock.now > round_.proposal.open_until;
+    if (over) erase();
     const std::optional<Message> sent = opening_.sent();
+    if (over && !sent) {
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
+                      time_text(round_.proposal.open_until)));
+      return std::move(report_);
+    }
     std::optional<release::SealedRound> seal;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0))
       seal.emplace(round_, sealed->header);
@@ -39,15 +50,9 @@ class HolderStep {
     if (sent) {
       erase();
       receive_release(sent->header.answers);
-    } else if (job_.clock.now > round_.proposal.open_until) {
-      // What nobody opens by then, nobody opens: a key that is kept can be betrayed.
-      erase();
-      report_.lost = true;
-      report_.done.push_back(
-          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
-                      time_text(round_.proposal.open_until)));
     } else if (!seal) {
-      report_.waits.push_back("the coordinator's seal");
+      report_.waits.push_back("the coordinator's seal; the round ends " +
+                              time_text(round_.proposal.open_until));
     } else if (may_open(*seal)) {
       open(*seal);
     }
@@ -152,7 +157,13 @@ class HolderStep {
   void receive_release(const Sha256Digest& seal) {
     const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
     if (!seen) {
-      report_.waits.push_back("the release");
+      const std::string until = time_text(round_.proposal.open_until);
+      report_.lost = job_.clock.now > round_.proposal.open_until;
+      if (report_.lost) {
+        report_.done.push_back(fmt::format("the round ended {}, and made no release", until));
+      } else {
+        report_.waits.push_back("the release; the round ends " + until);
+      }
       return;
     }
     BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,

@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
 #include "muffle/round/draft.hpp"
 
 namespace muffle::round {
@@ -39,7 +40,22 @@ class Reader {
       return std::nullopt;
     }
   }
-  bool has(const std::string& name) { return left_.erase(name) > 0; }
+  /// Likewise of the release, which is no message.
+  template <class Accept>
+  bool take_release(const Accept& accept) {
+    const std::string name = release::release_name(round_.id);
+    if (left_.erase(name) == 0) return false;
+    try {
+      const auto bytes =
+          exchange_.get(name, release::most_bytes(round_.length) + release::kMostBytesWithoutNumbers);
+      if (!bytes) return false;
+      accept(*bytes);
+      return true;
+    } catch (const ProtocolError& error) {
+      out_.set_aside.push_back({name, error.what()});
+      return false;
+    }
+  }
   void set_others_aside() {
     for (const std::string& name : left_)
       out_.set_aside.push_back({name, "no message of this round is called so."});
@@ -182,25 +198,35 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   for (const release::HolderKey& h : p.holders) {
     RoundStatus::Party& party = out.holders.emplace_back(
         RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
+    std::vector<crypto::SitePublicKey> objections;
     const auto opening =
         reader.take(release::opening_name(round.id, h.holder.key), [&](const SignedHeader& header) {
           require_sender(header, h.holder.key);
-          if (header.kind != release::MessageKind::kOpening || header.round != round.id || !seal ||
-              header.answers != seal->id)
-            throw ProtocolError("it is no opening of this round's seal.");
+          if (!seal) throw ProtocolError("there is no seal that it could open.");
+          objections = release::check_opening(round, *seal, header).objections;
         });
     if (!opening) continue;
     party.answered = true;
-    party.state = "opened";
+    party.state = objections.empty() ? "opened" : "opened, and objects to some contributions";
     ++opened;
   }
-  out.released = reader.has(release::release_name(round.id));
-  (void)reader.take(release::release_statement_name(round.id),
-                    [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
-  for (const crypto::SignerKey& site : p.sites)
-    (void)reader.take(release::receipt_name(round.id, site.key), [](const SignedHeader&) {});
-  for (const release::HolderKey& h : p.holders)
-    (void)reader.take(release::receipt_name(round.id, h.holder.key), [](const SignedHeader&) {});
+  const auto statement =
+      reader.take(release::release_statement_name(round.id),
+                  [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
+  out.released = reader.take_release([&](const std::string& bytes) {
+    if (!seal || !statement)
+      throw ProtocolError("there is no statement of the coordinator's that it goes with.");
+    release::check_release_statement(round, seal->id, *statement, bytes);
+  });
+  std::set<crypto::SitePublicKey> parties;
+  for (const crypto::SignerKey& site : p.sites) parties.insert(site.key);
+  for (const release::HolderKey& h : p.holders) parties.insert(h.holder.key);
+  for (const crypto::SitePublicKey& party : parties)
+    (void)reader.take(release::receipt_name(round.id, party), [&](const SignedHeader& header) {
+      require_sender(header, party);
+      if (!statement) throw ProtocolError("there is no release that it could be of.");
+      (void)release::check_receipt(round, *statement, header);
+    });
   reader.set_others_aside();
   out.stage = stage_of(out, contributed, opened);
   return out;

@@ -50,8 +50,8 @@ class Judge {
     return kept("coordinator", fmt::format("'{}' is pinned", pins_.coordinator->name));
   }
 
-  /// Everybody in the proposal is in the charter that it names, under the same name, in that role; no charter
-  /// of this coordinator has revoked a key of theirs.
+  /// Everybody in the proposal is in the charter that it names, the newest that was seen of this coordinator,
+  /// under the same name, in that role; no charter of this coordinator has revoked a key of theirs.
   Ruling charter() const {
     const auto named = std::ranges::find(q_.charters, proposal_.charter, &Consortium::id);
     if (named == q_.charters.end()) {
@@ -72,6 +72,9 @@ class Judge {
     }
     for (const Consortium& charter : q_.charters) {
       if (charter.coordinator != q_.round.coordinator) continue;
+      if (charter.charter.version > named->charter.version && wrong.empty())
+        wrong = fmt::format("the proposal names version {}, and version {} was seen", named->charter.version,
+                            charter.charter.version);
       for (const crypto::SitePublicKey& key : charter.charter.revoked) {
         if (q_.round.site(key) || q_.round.holder(key))
           wrong = fmt::format("charter {} has revoked a key of the proposal", charter.charter.version);

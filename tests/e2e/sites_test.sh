@@ -146,6 +146,11 @@ people() {
   says 0 'charter 2' coordinator charter --revoke WEST
   says 0 "REFUSED +charter .*revoked" site show "$work/north"
   says 78 'does not have this site' site join "$work/west"
+  # Whoever carries the exchange takes the charter away: it was seen, and stays.
+  rm "$exchange/charter-2.mfm"
+  says 0 "REFUSED +charter .*charter 2 has revoked" site show "$work/north"
+  says 0 'charter 2 says all of that already' coordinator charter
+  check "the coordinator puts it back" test -s "$exchange/charter-2.mfm"
 }
 
 # A whole round, each act a process; and what it refuses.

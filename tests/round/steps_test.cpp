@@ -7,6 +7,7 @@
 #include "muffle/release/journal.hpp"
 #include "muffle/release/round_release.hpp"
 #include "muffle/release/verification.hpp"
+#include "muffle/round/status.hpp"
 #include "muffle/round/step.hpp"
 #include "round/consortium.hpp"
 #include "support/expect_error.hpp"
@@ -330,9 +331,79 @@ TEST(Steps, AWrongMacIsAnObjectionAndTheSumIsNoRelease) {
   c.exchange->put(c.contribution_of(1), message_bytes(m.header, m.numbers));
   c.coordinator(c.before());
   for (std::size_t h = 0; h < 3; ++h) EXPECT_SAYS(c.holder(h, c.before()).done, "objects to some");
-  expect_error(ExitCode::kProtocol, {"object to the contributions of site1", "no release"},
+  expect_error(ExitCode::kProtocol, {"key holders object to site1", "no release"},
                [&] { c.coordinator(c.before()); });
   EXPECT_FALSE(c.is_in_exchange(release_name(c.round.id)));
+}
+
+/// A key holder that lies of a site's MAC: the sum shows it, where it has numbers enough.
+TEST(Steps, AnObjectionAloneEndsNoRound) {
+  ConsortiumOfFolders c({4, 4, 3, 1, 3, 1, 0}, 0, {9, 9, 9});
+  ASSERT_GE(c.round.length, 64u);
+  for (std::size_t i = 0; i < 4; ++i) c.site(i, c.before());
+  c.coordinator(c.before());
+  for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.before());
+  Message m = parse_message(c.in_exchange(c.opening_of(1)), "o");
+  m.header.body["objections"] = {to_hex(c.world.sites[2].public_key())};
+  m.header = sign(std::move(m.header), c.world.holders[1], m.numbers);
+  fs::remove(c.folder / "exchange" / c.opening_of(1));
+  c.exchange->put(c.opening_of(1), message_bytes(m.header, m.numbers));
+  const RoundStatus before = read_status(*c.exchange, c.round, c.before());
+  EXPECT_EQ(before.holders[1].state, "opened, and objects to some contributions");
+  const StepReport report = c.coordinator(c.before());
+  EXPECT_SAYS(report.done, "released");
+  EXPECT_SAYS(report.aside, "contributions of site2");
+  const Verification v = verified(c, c.in_exchange(release_name(c.round.id)), c.world.coordinator);
+  EXPECT_EQ(v.code(), ExitCode::kBudget) << "but for the tests' seeded noise it is right";
+}
+
+/// A release is what its coordinator has stated; a receipt, an opening, what it says.
+TEST(Steps, TheStatusBelievesNoName) {
+  ConsortiumOfFolders c;
+  const auto put = [&](const std::string& name, const std::string& bytes) { c.exchange->put(name, bytes); };
+  put(release_name(c.round.id), "released!");
+  RoundStatus status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_FALSE(status.released);
+  EXPECT_EQ(status.stage, "waits for sites to contribute.");
+  EXPECT_EQ(status.set_aside.size(), 1u);
+  fs::remove(c.folder / "exchange" / release_name(c.round.id));
+  run_round(c, {0, 1, 2, 3}, c.before());
+  status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_TRUE(status.released);
+  EXPECT_TRUE(status.set_aside.empty());
+  SignedHeader receipt{.kind = MessageKind::kReceipt, .round = c.round.id, .answers = Sha256Digest{1}};
+  receipt.body = {{"round_key_erased", true}};
+  put(receipt_name(c.round.id, c.world.sites[0].public_key()),
+      message_bytes(sign(std::move(receipt), c.world.sites[0])));
+  status = read_status(*c.exchange, c.round, c.before());
+  ASSERT_EQ(status.set_aside.size(), 1u);
+  EXPECT_NE(status.set_aside[0].why.find("of another release"), std::string::npos) << status.set_aside[0].why;
+}
+
+/// Nobody waits beyond a round's last day, by its own clock.
+TEST(Steps, WhatDoesNotComeIsNotWaitedForBeyondTheLastDay) {
+  ConsortiumOfFolders c;
+  const std::uint64_t over = c.round.proposal.open_until + 1;
+  c.site(0, c.before());
+  EXPECT_SAYS(c.site(0, c.before()).waits, "the round ends");
+  StepReport report = c.site(0, over);
+  EXPECT_TRUE(report.waits.empty());
+  EXPECT_TRUE(report.lost);
+  EXPECT_SAYS(report.done, "seal did not come");
+  for (const std::size_t i : {1u, 2u, 3u}) c.site(i, c.before());
+  c.coordinator(c.before());
+  c.holder(0, c.before());
+  EXPECT_SAYS(c.holder(0, c.before()).waits, "the round ends");
+  for (const StepReport& late : {c.site(1, over), c.holder(0, over)}) {
+    EXPECT_TRUE(late.waits.empty()) << all_of(late.waits);
+    EXPECT_TRUE(late.lost);
+  }
+  // A key is erased then, whatever somebody has put in the seal's place.
+  c.exchange->put("x", "x");
+  fs::remove(c.folder / "exchange" / seal_name(c.round.id));
+  c.exchange->put(seal_name(c.round.id), "no seal");
+  EXPECT_TRUE(c.holder(2, over).lost);
+  EXPECT_TRUE(c.erased.contains(2));
 }
 
 TEST(Evidence, AReleaseIsAddedUpAgainFromItsMessages) {
