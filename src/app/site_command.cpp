@@ -235,7 +235,8 @@ void status(const PartyCommand& command, std::ostream& out) {
 
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const std::string& verb = command.verb;
-  if (verb == "site step" || verb == "site run" || verb == "coordinator step")
+  if (verb == "site step" || verb == "site run" || verb == "coordinator step" ||
+      verb == "coordinator abandon")
     return step_command(command, out);
   if (verb == "coordinator serve") return serve(command.serve, out);
   if (verb.ends_with(" sync")) return sync_party(command, verb == "site sync", out);

@@ -15,6 +15,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/http/settings.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
@@ -204,11 +205,24 @@ class Party {
                                                   members_.round_keys,
                                                   approvals,
                                                   ledger});
-    if (verdict.answer == site::Verdict::Answer::kYes) return {Answer::kYes, ""};
+    if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
     if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
     decline(round, verdict.code);
     return {Answer::kNo,
             fmt::format("declined with the code '{}': {}", name_of(verdict.code), verdict.why())};
+  }
+
+  /// Whether this muffle, on this processor, makes the sums that the proposal's muffle makes.
+  round::SiteVerdict same_sums(const ProposedRound& round) {
+    using Answer = round::SiteVerdict::Answer;
+    if (embed::self_check(embed::make_embedder(round.proposal.plan)) == round.proposal.self_check)
+      return {Answer::kYes, ""};
+    decline(round, release::DeclineCode::kVersion);
+    return {Answer::kNo,
+            "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
+            "machine, "
+            "makes other sums than the coordinator's, and would spoil the total. Compare versions and "
+            "processors"};
   }
 
   void decline(const ProposedRound& round, release::DeclineCode code) {
@@ -221,18 +235,26 @@ class Party {
   round::Membership members_;
 };
 
+release::AbandonCode code_of(const PartyCommand& command) {
+  const auto codes = release::abandon_codes();
+  return static_cast<release::AbandonCode>(std::ranges::find(codes, command.code) - codes.begin());
+}
+
 Outcome coordinator_step(const PartyCommand& command) {
   const site::KeyStore store = site::KeyStore::open(command.folder);
   const auto exchange = exchange_of(command, load_party(command.folder, false));
   Outcome out;
   const auto each = [&](const ProposedRound& round) {
     if (round.coordinator != store.key().public_key()) return;
+    const round::CoordinatorJob job{
+        store.key(), store.folder(), {clock_time(), kLockDeadline, {}}, MUFFLE_VERSION};
     out.attempt(round, "as the coordinator", [&] {
-      return round::coordinator_step(
-          round, *exchange, {store.key(), store.folder(), {clock_time(), kLockDeadline, {}}, MUFFLE_VERSION});
+      return command.verb == "coordinator abandon"
+                 ? round::abandon_round(round, *exchange, job, code_of(command))
+                 : round::coordinator_step(round, *exchange, job);
     });
   };
-  if (!command.round.empty()) {
+  if (!command.round.empty() || command.verb == "coordinator abandon") {
     each(round::find_round(*exchange, command.round));
   } else {
     for (const round::Proposals::Entry& entry : round::read_proposals(*exchange).rounds) each(entry.round);
@@ -293,6 +315,11 @@ void run(const PartyCommand& command, std::ostream& out) {
 
 void step_command(const PartyCommand& command, std::ostream& out) {
   if (command.verb == "coordinator step") return tell(coordinator_step(command), out);
+  if (command.verb == "coordinator abandon") {
+    Outcome outcome = coordinator_step(command);
+    outcome.lost = false;  // it is what was asked for
+    return tell(outcome, out);
+  }
   if (command.verb == "site step") return tell(Party(command).step(command.round), out);
   require(command.verb == "site run", "no such verb of a party: this is a bug in muffle.");
   run(command, out);

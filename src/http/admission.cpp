@@ -104,7 +104,8 @@ class Folder {
     const auto round = rounds_.find(release::short_id(header.round));
     if (round == rounds_.end() || round->second.id != header.round)
       return Refusal{403, "it is of a round whose proposal is not here."};
-    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease;
+    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease ||
+                             header.kind == MessageKind::kAbandonment;
     if (coordinates ? header.sender != round->second.coordinator
                     : !round->second.parties.contains(header.sender))
       return Refusal{403, "its sender has no such part in its round."};

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "answers.hpp"
 #include "curl_request.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
@@ -23,39 +23,6 @@ using nlohmann::json;
 
 constexpr std::uint64_t kPart = std::uint64_t{4} << 20, kLeastPart = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostListed = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
-constexpr std::size_t kMostMessages = 100'000;
-
-/// The fields of an answer that is JSON. @throws CommError  it is cut off or garbled.
-json fields_of(const Answer& answer, const std::string& root) {
-  json out = json::parse(answer.body, nullptr, false);
-  if (!out.is_object() || out.value("format", json()) != kFormat)
-    throw CommError(
-        fmt::format("the answer of {} is garbled. Something in between changes it: ask IT to let it pass "
-                    "unchanged.",
-                    root));
-  if (out.value("version", json()) != 1)
-    throw ConfigError(
-        fmt::format("{} speaks another version of muffle's exchange. Use the coordinator's muffle.", root));
-  return out;
-}
-
-std::string error_of(const Answer& answer, const std::string& root) {
-  const json fields = fields_of(answer, root);
-  const auto error = fields.find("error");
-  return error != fields.end() && error->is_string() ? printable(error->get<std::string>().substr(0, 500))
-                                                     : "no reason";
-}
-
-/// How many bytes the whole has: "bytes 0-9/100", "bytes */100".
-std::optional<std::uint64_t> total_of(const std::string& content_range) {
-  const std::size_t slash = content_range.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  std::uint64_t total = 0;
-  const char* end = content_range.data() + content_range.size();
-  const auto [stop, error] = std::from_chars(content_range.data() + slash + 1, end, total);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return total;
-}
 
 }  // namespace
 
@@ -113,18 +80,8 @@ std::vector<Client::Listed> Client::list() {
   const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListed);
   if (answer.status != 200)
     throw CommError(fmt::format("{} does not list its messages: {}", connection_->root(),
-                                error_of(answer, connection_->root())));
-  const json fields = fields_of(answer, connection_->root());
-  const JsonDocument document{connection_->root(), "a list of messages", "Ask who runs the server."};
-  const JsonFields f(fields, document);
-  std::vector<Listed> out;
-  if (f.at("messages") == json::array()) return out;
-  for (const JsonFields& one : f.objects("messages", kMostMessages)) {
-    Listed listed{one.text("name", 128), one.integer("size", 0, std::uint64_t{1} << 62)};
-    if (is_message_name(listed.name)) out.push_back(std::move(listed));
-  }
-  std::ranges::sort(out, {}, &Listed::name);
-  return out;
+                                error_of(answer.body, connection_->root())));
+  return parse_list(answer.body, connection_->root());
 }
 
 std::optional<std::string> Client::get(const std::string& name, std::uint64_t most) {
@@ -136,7 +93,8 @@ std::optional<std::string> Client::get(const std::string& name, std::uint64_t mo
         c.request(c.path_of(name), std::nullopt, fmt::format("{}-{}", bytes.size(), last), kPart + kMostSaid);
     if (answer.status == 404 && bytes.empty()) return std::nullopt;
     if (answer.status != 200 && answer.status != 206)
-      throw CommError(fmt::format("{} does not give '{}': {}", c.root(), name, error_of(answer, c.root())));
+      throw CommError(
+          fmt::format("{} does not give '{}': {}", c.root(), name, error_of(answer.body, c.root())));
     total = answer.status == 206 ? total_of(answer.content_range) : answer.body.size();
     if (!total || (answer.body.empty() && *total > 0))
       throw CommError(fmt::format(
@@ -172,7 +130,7 @@ void Client::put(const std::string& name, std::string_view bytes) {
                       "each kind in a round. Find out who wrote it.",
                       name, c.root()));
     if (answer.status == 202) {
-      const json fields = fields_of(answer, c.root());
+      const json fields = fields_of(answer.body, c.root());
       const JsonDocument document{c.root(), "an answer to a part of a message", "Ask who runs the server."};
       const std::uint64_t have = JsonFields(fields, document).integer("have", 0, bytes.size());
       if (have > offset) {
@@ -183,10 +141,11 @@ void Client::put(const std::string& name, std::string_view bytes) {
     } else if (answer.status == 422) {
       offset = 0;
     } else if (answer.status == 507) {
-      throw CommError(fmt::format("{} cannot store '{}': {}", c.root(), name, error_of(answer, c.root())));
+      throw CommError(
+          fmt::format("{} cannot store '{}': {}", c.root(), name, error_of(answer.body, c.root())));
     } else {
       throw ProtocolError(fmt::format("{} refuses '{}' (HTTP {}): {}", c.root(), name, answer.status,
-                                      error_of(answer, c.root())));
+                                      error_of(answer.body, c.root())));
     }
     if (++restarts > 3)
       throw CommError(

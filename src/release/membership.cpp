@@ -198,6 +198,8 @@ bool is_called(std::string_view name, const SignedHeader& h) {
       return name == release_statement_name(h.round);
     case MessageKind::kReceipt:
       return name == receipt_name(h.round, h.sender);
+    case MessageKind::kAbandonment:
+      return name == abandonment_name(h.round);
     case MessageKind::kApproval:
       break;  // it stays at its site
   }
@@ -208,6 +210,7 @@ std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
   std::map<std::string, std::uint64_t> out{
       {seal_name(round.id), kMostBytesOfLists},
       {release_statement_name(round.id), kMostBytesOfWords},
+      {abandonment_name(round.id), kMostBytesOfWords},
       {release_name(round.id), most_bytes(round.length) + kMostBytesWithoutNumbers}};
   for (const crypto::SignerKey& site : round.proposal.sites) {
     out.emplace(contribution_name(round.id, site.key), most_bytes(round.length));

@@ -73,6 +73,7 @@ class ContributorStep {
     }
     const std::optional<Message> sealed = message_in(exchange_, release::seal_name(round_.id), 0);
     if (!sealed) {
+      if (is_abandoned()) return;
       wait_for("the coordinator's seal");
       return;
     }
@@ -96,9 +97,20 @@ class ContributorStep {
     if (const auto release = see_release(round_, seal.id, exchange_)) {
       kept.note_release(release->bytes);
       report_.done.push_back("the round is released");
-    } else {
+    } else if (!is_abandoned()) {
       wait_for("the key holders' openings and the release");
     }
+  }
+
+  bool is_abandoned() {
+    const auto code = abandoned(round_, exchange_);
+    if (!code) return false;
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the coordinator has abandoned the round ({}); what was charged stays "
+                    "charged",
+                    name_of(*code)));
+    return true;
   }
 
   /// Not for ever. A release that comes later is noted by a later step.
@@ -120,6 +132,7 @@ class ContributorStep {
       report_.done.push_back("this site has declined");
       return false;
     }
+    if (is_abandoned()) return false;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0)) {
       (void)SealedRound(round_, sealed->header);  // or somebody else has put it there
       report_.lost = true;

@@ -36,6 +36,8 @@ class HolderStep {
     const bool over = job_.clock.now > round_.proposal.open_until;
     if (over) erase();
     const std::optional<Message> sent = opening_.sent();
+    const auto code = abandoned(round_, exchange_);
+    if (!sent && code) return std::move(obey(*code));
     if (over && !sent) {
       report_.lost = true;
       report_.done.push_back(
@@ -60,6 +62,33 @@ class HolderStep {
   }
 
  private:
+  /// Opens nothing: not even what it had bound itself to open.
+  StepReport& obey(release::AbandonCode code) {
+    erase();
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the coordinator has abandoned the round ({}): nothing is opened, and "
+                    "round key {} is erased",
+                    name_of(code), own_.number));
+    const auto message = message_in(exchange_, release::abandonment_name(round_.id), 0);
+    BoundMessage receipt = receipt_message();
+    if (!receipt.sent())
+      receipt.send(release::message_bytes(
+          release::sign(release::receipt_of(round_, message->header, true), job_.key)));
+    return report_;
+  }
+
+  BoundMessage receipt_message() {
+    return {round_,
+            exchange_,
+            journal_,
+            job_.key,
+            job_.folder,
+            MessageKind::kReceipt,
+            release::receipt_name(round_.id, job_.key.public_key()),
+            0};
+  }
+
   static const release::HolderKey& own_key(const ProposedRound& round, const crypto::SiteKey& key) {
     const std::optional<std::size_t> place = round.holder(key.public_key());
     if (!place)
@@ -157,6 +186,12 @@ class HolderStep {
   void receive_release(const Sha256Digest& seal) {
     const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
     if (!seen) {
+      if (const auto code = abandoned(round_, exchange_)) {
+        report_.lost = true;
+        report_.done.push_back(
+            fmt::format("the coordinator has abandoned the round ({}), after this opening", name_of(*code)));
+        return;
+      }
       const std::string until = time_text(round_.proposal.open_until);
       report_.lost = job_.clock.now > round_.proposal.open_until;
       if (report_.lost) {
@@ -166,8 +201,7 @@ class HolderStep {
       }
       return;
     }
-    BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,
-                         release::receipt_name(round_.id, job_.key.public_key()), 0);
+    BoundMessage receipt = receipt_message();
     if (receipt.sent()) return;
     receipt.send(
         release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));

@@ -84,6 +84,8 @@ void require_sender(const SignedHeader& header, const crypto::SitePublicKey& sen
 std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened) {
   const auto answered = static_cast<std::size_t>(
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
+  if (s.released && s.abandoned)
+    return "released, and abandoned: the coordinator has signed both. Ask it; the release can be verified.";
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
@@ -210,6 +212,11 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
     party.state = objections.empty() ? "opened" : "opened, and objects to some contributions";
     ++opened;
   }
+  std::optional<release::AbandonCode> code;
+  const auto abandonment = reader.take(release::abandonment_name(round.id), [&](const SignedHeader& header) {
+    code = release::check_abandonment(round, header);
+  });
+  out.abandoned = code.has_value();
   const auto statement =
       reader.take(release::release_statement_name(round.id),
                   [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
@@ -224,11 +231,17 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   for (const crypto::SitePublicKey& party : parties)
     (void)reader.take(release::receipt_name(round.id, party), [&](const SignedHeader& header) {
       require_sender(header, party);
-      if (!statement) throw ProtocolError("there is no release that it could be of.");
-      (void)release::check_receipt(round, *statement, header);
+      if (!statement && !abandonment) throw ProtocolError("there is no release that it could be of.");
+      const bool of_release = statement && header.answers == statement->id();
+      (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
     });
   reader.set_others_aside();
-  out.stage = stage_of(out, contributed, opened);
+  out.stage = code && !out.released
+                  ? fmt::format(
+                        "abandoned by the coordinator ({}): it makes no release. What sites were charged "
+                        "stays charged.",
+                        name_of(*code))
+                  : stage_of(out, contributed, opened);
   return out;
 }
 

@@ -115,6 +115,15 @@ std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256D
   return SeenRelease{std::move(*bytes), statement->header};
 }
 
+std::optional<release::AbandonCode> abandoned(const ProposedRound& round, Exchange& exchange) {
+  try {
+    const auto message = message_in(exchange, release::abandonment_name(round.id), 0);
+    if (message) return release::check_abandonment(round, message->header);
+  } catch (const ProtocolError&) {  // anybody can put a file there: the status names it
+  }
+  return std::nullopt;
+}
+
 std::string time_text(std::uint64_t seconds) {
   return fmt::format("{:%F %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }

@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
 #include "site/small_consortium.hpp"
@@ -140,6 +141,7 @@ TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
     EXPECT_EQ(d.proposal.holders[h].number, 0u);
     EXPECT_EQ(d.proposal.holders[h].point, all.points[h][0]);
   }
+  EXPECT_EQ(d.proposal.self_check, embed::self_check(embed::make_embedder(d.proposal.plan)));
   (void)all.round(d.proposal);  // what is drafted can be read
 }
 

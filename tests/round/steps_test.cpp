@@ -377,7 +377,74 @@ TEST(Steps, TheStatusBelievesNoName) {
       message_bytes(sign(std::move(receipt), c.world.sites[0])));
   status = read_status(*c.exchange, c.round, c.before());
   ASSERT_EQ(status.set_aside.size(), 1u);
-  EXPECT_NE(status.set_aside[0].why.find("of another release"), std::string::npos) << status.set_aside[0].why;
+  EXPECT_NE(status.set_aside[0].why.find("of another release or abandonment"), std::string::npos)
+      << status.set_aside[0].why;
+}
+
+/// The coordinator gives a round up: it says so once, and everybody obeys.
+TEST(Steps, AnAbandonedRoundIsContributedSealedAndOpenedNoMore) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 1u, 2u}) c.site(i, c.before());
+  const CoordinatorJob job{c.world.coordinator, c.of(c.world.coordinator), c.clock(c.before()), "1.2.3"};
+  // Whoever else puts a file there has given up nothing.
+  SignedHeader forged = abandonment_of(c.round, AbandonCode::kPerson);
+  c.exchange->put(abandonment_name(c.round.id), message_bytes(sign(std::move(forged), c.world.sites[0])));
+  EXPECT_FALSE(c.site(0, c.before()).lost);
+  EXPECT_FALSE(read_status(*c.exchange, c.round, c.before()).abandoned);
+  fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
+  EXPECT_SAYS(abandon_round(c.round, *c.exchange, job, AbandonCode::kPerson).done, "abandoned");
+  const RoundStatus status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_TRUE(status.abandoned);
+  EXPECT_EQ(status.stage.find("abandoned by the coordinator (person)"), 0u) << status.stage;
+  // A site that has contributed waits no more; another contributes no more, and is charged nothing.
+  for (const std::size_t i : {0u, 3u}) {
+    const StepReport report = c.site(i, c.before());
+    EXPECT_TRUE(report.lost && report.waits.empty());
+    EXPECT_SAYS(report.done, "has abandoned the round (person)");
+  }
+  EXPECT_EQ(privacy::read_ledger(c.ledger(0)).charges.size(), 1u) << "what is charged stays charged";
+  EXPECT_FALSE(fs::exists(c.ledger(3)));
+  EXPECT_EQ(c.draws, 3);
+  // Nothing is sealed; a key holder erases its key, and says so.
+  for (const std::uint64_t now : {c.before(), c.after()}) {
+    const StepReport report = c.coordinator(now);
+    EXPECT_TRUE(report.lost);
+    EXPECT_SAYS(report.done, "is abandoned (person)");
+  }
+  EXPECT_FALSE(c.is_in_exchange(seal_name(c.round.id)));
+  EXPECT_SAYS(c.holder(1, c.before()).done, "nothing is opened");
+  EXPECT_TRUE(c.erased.contains(1));
+  EXPECT_TRUE(c.is_in_exchange(receipt_name(c.round.id, c.world.holders[1].public_key())));
+  EXPECT_TRUE(read_status(*c.exchange, c.round, c.before()).set_aside.empty());
+  // A two-faced coordinator that seals it all the same finds no key, and its own journal refuses.
+  std::vector<SignedHeader> three;
+  for (const std::size_t i : {0u, 1u, 2u})
+    three.push_back(parse_message(c.in_exchange(c.contribution_of(i)), "c").header);
+  c.exchange->put(seal_name(c.round.id), make_seal(c.round, c.world.coordinator, three));
+  fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
+  EXPECT_ANY_THROW(c.holder(1, c.after()));
+  EXPECT_FALSE(c.is_in_exchange(c.opening_of(1)));
+  Journal journal(c.of(c.world.coordinator) / "journal.mfj", c.world.coordinator.public_key(),
+                  std::chrono::milliseconds(1000));
+  expect_error(ExitCode::kInvariant, {"bind itself to two messages"}, [&] {
+    journal.add({JournalEntry::Kind::kPending, c.round.id, {}, MessageKind::kSeal, Sha256Digest{1}});
+  });
+}
+
+TEST(Steps, TooFewContributionsAreAnAbandonmentAndAReleaseIsNone) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 1u}) c.site(i, c.before());
+  EXPECT_SAYS(c.coordinator(c.after()).done, "2 contributions came, and 3 are needed");
+  const auto message = parse_message(c.in_exchange(abandonment_name(c.round.id)), "a");
+  EXPECT_EQ(check_abandonment(c.round, message.header), AbandonCode::kTooFew);
+  c.site(2, c.before());  // whose clock is slow
+  EXPECT_SAYS(c.coordinator(c.after()).done, "is abandoned (too-few)") << "it is said once";
+  EXPECT_FALSE(c.is_in_exchange(c.contribution_of(2)));
+  ConsortiumOfFolders d;
+  run_round(d, {0, 1, 2, 3}, d.before());
+  const CoordinatorJob job{d.world.coordinator, d.of(d.world.coordinator), d.clock(d.before()), "1.2.3"};
+  expect_error(ExitCode::kConfig, {"is released"},
+               [&] { abandon_round(d.round, *d.exchange, job, AbandonCode::kPerson); });
 }
 
 /// Nobody waits beyond a round's last day, by its own clock.
@@ -462,6 +529,39 @@ TEST(Evidence, TamperingShows) {
     write_file_atomically(file, good);
   }
   EXPECT_EQ(verified(c, bytes, c.world.coordinator).code(), ExitCode::kBudget) << "all is as it was";
+}
+
+/// A site's ledger vouches for the contribution that it charged, and for no other of the same charge's name.
+TEST(Evidence, ASitesLedgerHasTheContributionThatCounts) {
+  ConsortiumOfFolders c;
+  run_round(c, {0, 1, 2, 3}, c.before());
+  Evidence evidence;
+  evidence.name = "release.mfl";
+  const std::string released = c.in_exchange(release_name(c.round.id));
+  evidence.release = released;
+  evidence.messages = evidence_in((c.folder / "exchange").string());
+  evidence.trusted = crypto::SignerKey{"coordinator", c.world.coordinator.public_key()};
+  evidence.ledger = Evidence::LedgerText{"ledger", read_file(c.ledger(2)), true};
+  const auto ledger_check = [&] {
+    const Verification v = verify_release(evidence);
+    for (const Check& check : v.checks) {
+      if (check.name == "ledger") return check;
+    }
+    return Check{};
+  };
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kPass) << ledger_check().detail;
+  EXPECT_NE(ledger_check().detail.find("is the one that counts"), std::string::npos) << ledger_check().detail;
+  // Other bytes of the same round: as after a restored folder.
+  const fs::path file = c.folder / "exchange" / c.contribution_of(2);
+  const std::string good = read_file(file);
+  write_file_atomically(file, c.in_exchange(c.contribution_of(1)));
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kFail);
+  EXPECT_NE(ledger_check().detail.find("another contribution"), std::string::npos) << ledger_check().detail;
+  fs::remove(file);
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kFail);
+  write_file_atomically(file, good);
+  evidence.messages = {};
+  EXPECT_NE(ledger_check().detail.find("--evidence tells"), std::string::npos) << ledger_check().detail;
 }
 
 TEST(Evidence, TheStatementTellsWhoAndUnderWhichNoise) {

@@ -24,6 +24,7 @@ std::string proposal_name(const crypto::RoundId& round);           ///< R16-prop
 std::string seal_name(const crypto::RoundId& round);               ///< R16-seal.mfm
 std::string release_name(const crypto::RoundId& round);            ///< R16-release.mfl
 std::string release_statement_name(const crypto::RoundId& round);  ///< R16-release.mfm
+std::string abandonment_name(const crypto::RoundId& round);        ///< R16-abandonment.mfm
 // R16-KIND-FP16.mfm
 std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
