@@ -32,8 +32,7 @@ void init_coordinator(const PartyCommand& command, std::ostream& out) {
     out << "The card is in the exchange.\n";
   }
   out << "Next: read the fingerprint out to every member; admit them (muffle coordinator admit), then write "
-         "the "
-         "charter.\n";
+         "the charter.\n";
 }
 
 /// The members by the next charter: the coordinator and all who are admitted, without those whose keys are

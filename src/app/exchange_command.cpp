@@ -19,8 +19,7 @@ round::Synced carry_messages(const PartyCommand& command, bool site) {
   if (!http::is_address(address))
     throw ConfigError(
         fmt::format("there is nothing to carry: site.exchange is '{}', and sync needs the https:// address "
-                    "of a server. In a "
-                    "folder that all see, step alone does it.",
+                    "of a server. In a folder that all see, step alone does it.",
                     address));
   const auto local = round::make_exchange(round::working_exchange(config.folder, address));
   const auto remote = round::make_exchange(address, config.config.party->network);
@@ -54,8 +53,7 @@ void sync_party(const PartyCommand& command, bool site, std::ostream& out) {
   require_own_words(synced);
   if (!synced.refused.empty())
     throw ProtocolError(
-        fmt::format("{} messages were not taken, each for the reason above; all others were "
-                    "carried.",
+        fmt::format("{} messages were not taken, each for the reason above; all others were carried.",
                     synced.refused.size()));
 }
 

@@ -20,10 +20,9 @@ constexpr std::size_t kMostMessages = 100'000;
 json fields_of(const std::string& body, const std::string& root) {
   json out = json::parse(body, nullptr, false);
   if (!out.is_object() || out.value("format", json()) != kFormat)
-    throw CommError(
-        fmt::format("the answer of {} is garbled. Something in between changes it: ask IT to let it pass "
-                    "unchanged.",
-                    root));
+    throw CommError(fmt::format(
+        "the answer of {} is garbled. Something in between changes it: ask IT to let it pass unchanged.",
+        root));
   if (out.value("version", json()) != 1)
     throw ConfigError(
         fmt::format("{} speaks another version of muffle's exchange. Use the coordinator's muffle.", root));

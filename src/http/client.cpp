@@ -57,10 +57,10 @@ class Client::Connection {
   double time_left() const {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     if (!(taken.count() < settings_.total_s))
-      throw CommError(fmt::format(
-          "{} took more than {} s in all, a little at a time. What came whole is kept: run the same "
-          "command again later, and ask IT what slows it down.",
-          curl_.root(), settings_.total_s));
+      throw CommError(
+          fmt::format("{} took more than {} s in all, a little at a time. What came whole is kept: run the "
+                      "same command again later, and ask IT what slows it down.",
+                      curl_.root(), settings_.total_s));
     return settings_.total_s - taken.count();
   }
 
@@ -126,8 +126,7 @@ void Client::put(const std::string& name, std::string_view bytes) {
     if (answer.status == 409)
       throw ProtocolError(
           fmt::format("'{}' is there already at {}, and is another message. It was left as it is: a party "
-                      "sends one message of "
-                      "each kind in a round. Find out who wrote it.",
+                      "sends one message of each kind in a round. Find out who wrote it.",
                       name, c.root()));
     if (answer.status == 202) {
       const json fields = fields_of(answer.body, c.root());

@@ -199,8 +199,7 @@ class Verifier {
       attempt(kFeatureMaps, [&] {
         for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
         return "rebuilt from their description, they have the stated SHA-256. The description itself "
-               "(bounds, "
-               "bins, categories, settings) is public by its owner's word";
+               "(bounds, bins, categories, settings) is public by its owner's word";
       });
     }
     if (whole) check_rounds(stated);
@@ -310,10 +309,8 @@ class Verifier {
             fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
       if (charge->terms.mu != privacy::mu_of(a.noise) ||
           charge->terms.unit != privacy::PrivacyUnit{a.adjacency, a.max_records_per_person})
-        throw ProtocolError(
-            fmt::format("the ledger '{}' charged another mu, or for other people, than the "
-                        "release states",
-                        file));
+        throw ProtocolError(fmt::format(
+            "the ledger '{}' charged another mu, or for other people, than the release states", file));
       if (charge->released && *charge->released != to_hex(sha256(PublicBytes(evidence_.release))))
         throw ProtocolError(fmt::format("the ledger '{}' has seen another release of this round", file));
       return fmt::format("'{}' has the charge of '{}' for its contribution{}", file, whose->name,
@@ -335,8 +332,7 @@ class Verifier {
     if (to_hex(sha256(PublicBytes(*bytes))) != *charge.artifact)
       throw ProtocolError(
           fmt::format("the ledger '{}' charged for another contribution than '{}', which counts: either the "
-                      "site's folder was "
-                      "restored from an older copy, or somebody else acts with its key",
+                      "site's folder was restored from an older copy, or somebody else acts with its key",
                       evidence_.ledger->name, name));
     return ", which is the one that counts";
   }

@@ -224,10 +224,9 @@ release::ProposedRound find_round(Exchange& exchange, const std::string& digits)
   constexpr std::size_t kLeastDigits = 4;
   const bool hex = digits.size() <= 64 && is_hex(digits, digits.size());
   if (!digits.empty() && (!hex || digits.size() < kLeastDigits))
-    throw UsageError(
-        fmt::format("'{}' names no round: give {} or more of the hexadecimal digits that `muffle "
-                    "round status` shows.",
-                    printable(digits), kLeastDigits));
+    throw UsageError(fmt::format(
+        "'{}' names no round: give {} or more of the hexadecimal digits that `muffle round status` shows.",
+        printable(digits), kLeastDigits));
   Proposals all = read_proposals(exchange);
   const std::string wanted = digits.substr(0, 16);
   std::vector<release::ProposedRound> found;

@@ -179,8 +179,7 @@ class CoordinatorStep {
     if (!objections.empty())
       report_.aside.push_back(
           fmt::format("objections of key holders to the contributions of {}: with other keys than theirs the "
-                      "sum would be "
-                      "uniform, and it is in range, so these objections are wrong. Find out why",
+                      "sum would be uniform, and it is in range, so these objections are wrong. Find out why",
                       fmt::join(objections, ", ")));
     release_it(release::artifact_of_round(round_, seal, openings, std::move(total), job_.muffle_version),
                seal);

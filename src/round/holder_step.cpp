@@ -66,10 +66,9 @@ class HolderStep {
   StepReport& obey(release::AbandonCode code) {
     erase();
     report_.lost = true;
-    report_.done.push_back(
-        fmt::format("the coordinator has abandoned the round ({}): nothing is opened, and "
-                    "round key {} is erased",
-                    name_of(code), own_.number));
+    report_.done.push_back(fmt::format(
+        "the coordinator has abandoned the round ({}): nothing is opened, and round key {} is erased",
+        name_of(code), own_.number));
     const auto message = message_in(exchange_, release::abandonment_name(round_.id), 0);
     BoundMessage receipt = receipt_message();
     if (!receipt.sent())
@@ -101,11 +100,9 @@ class HolderStep {
     if (!known || *known == seal.id) return;
     throw ProtocolError(
         fmt::format("There are two seals for round key {} of this key holder: {}, which it has opened or is "
-                    "bound to open, and "
-                    "{}. Whoever opens both takes the noise apart, so this one is not opened. The "
-                    "coordinator has signed two "
-                    "lists of contributions, or its folder was restored from an older copy: ask it which, "
-                    "and tell the others.",
+                    "bound to open, and {}. Whoever opens both takes the noise apart, so this one is not "
+                    "opened. The coordinator has signed two lists of contributions, or its folder was "
+                    "restored from an older copy: ask it which, and tell the others.",
                     own_.number, to_hex(*known), to_hex(seal.id)));
   }
 
@@ -147,8 +144,7 @@ class HolderStep {
         return;
       throw ProtocolError(
           "the seal counts a contribution with this site's signature that this site has not made: somebody "
-          "else "
-          "acts with its key, or its folder was restored from an older copy. Nothing was opened.");
+          "else acts with its key, or its folder was restored from an older copy. Nothing was opened.");
     }
   }
 
@@ -157,9 +153,8 @@ class HolderStep {
     if (!job_.has_round_key(own_.number))
       throw ConfigError(fmt::format(
           "the round names round key {} of this key holder, and it is not there: erased after an earlier "
-          "round, or "
-          "left out of the copy that this folder was restored from, as it must be. This key holder counts as "
-          "missing: the round makes no release. Nothing was opened.",
+          "round, or left out of the copy that this folder was restored from, as it must be. This key holder "
+          "counts as missing: the round makes no release. Nothing was opened.",
           own_.number));
     KeyHolder role(round_, job_.key, job_.round_key(own_.number));
     if (!journal_.state().seal_of(own_.point))

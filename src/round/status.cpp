@@ -148,8 +148,7 @@ constexpr char kStyle[] =
     "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2rem;overflow-wrap:anywhere}\n"
     "table{border-collapse:collapse;width:100%}\n"
     "th,td{text-align:left;vertical-align:top;padding:.35rem .6rem .35rem 0;border-bottom:1px solid "
-    "var(--line);"
-    "overflow-wrap:anywhere}\n"
+    "var(--line);overflow-wrap:anywhere}\n"
     ".done{color:var(--done)}.open{color:var(--open)}code{font-size:.95em;overflow-wrap:anywhere}\n";
 
 }  // namespace
@@ -236,12 +235,11 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
     });
   reader.set_others_aside();
-  out.stage = code && !out.released
-                  ? fmt::format(
-                        "abandoned by the coordinator ({}): it makes no release. What sites were charged "
-                        "stays charged.",
-                        name_of(*code))
-                  : stage_of(out, contributed, opened);
+  out.stage = code && !out.released ? fmt::format(
+                                          "abandoned by the coordinator ({}): it makes no release. What "
+                                          "sites were charged stays charged.",
+                                          name_of(*code))
+                                    : stage_of(out, contributed, opened);
   return out;
 }
 
@@ -268,8 +266,7 @@ std::string status_html(const std::vector<RoundStatus>& rounds, const std::vecto
   for (const RoundStatus& s : rounds) {
     out += fmt::format(
         "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
-        "{}. As "
-        "of {}. Fewer than {} contributions make no release.</p>\n"
+        "{}. As of {}. Fewer than {} contributions make no release.</p>\n"
         "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
         escaped(s.title), s.id, escaped(s.stage), date_in_words(s.contribute_until),
         date_in_words(s.open_until), date_in_words(s.now), s.least, rows("site", s.sites),

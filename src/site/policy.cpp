@@ -196,11 +196,13 @@ class Judge {
 
   Ruling records() const {
     const bool replace = proposal_.plan.adjacency == privacy::Adjacency::kReplaceOne;
-    return at_most("number of records", !replace || policy_.tell_records,
-                   replace ? fmt::format("replace-one: the contribution says how many records there are; "
-                                         "policy.tell_records = {}",
-                                         policy_.tell_records)
-                           : "add/remove-one: it stays at the site");
+    return at_most(
+        "number of records", !replace || policy_.tell_records,
+        replace
+            ? fmt::format(
+                  "replace-one: the contribution says how many records there are; policy.tell_records = {}",
+                  policy_.tell_records)
+            : "add/remove-one: it stays at the site");
   }
 
   Ruling person() const {
