@@ -270,7 +270,7 @@ TryAgain CurlRequest::lost(int code) const {
   const std::string detail = without_password(
       printable(s.error[0] != '\0' ? s.error : curl_easy_strerror(static_cast<CURLcode>(code))));
   const long connect = s.info(CURLINFO_HTTP_CONNECTCODE);
-  if (connect == 407)
+  if (connect == 407 || connect == 401)  // tinyproxy says 401
     throw ConfigError(
         fmt::format("the proxy wants a name and a password for {}, or refuses those that it got. Set "
                     "[exchange] proxy = \"http://NAME:PASSWORD@HOST:PORT\", or get a Kerberos ticket "

@@ -146,7 +146,8 @@ constexpr char kStyle[] =
     "@media(prefers-color-scheme:dark){:root{--line:#445;--done:#7ddba3;--open:#f0c060}}\n"
     "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem}\n"
     "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2rem;overflow-wrap:anywhere}\n"
-    "table{border-collapse:collapse;width:100%}\n"
+    "table{border-collapse:collapse;width:100%;table-layout:fixed}\n"
+    "th:nth-child(1){width:42%}th:nth-child(2){width:20%}\n"
     "th,td{text-align:left;vertical-align:top;padding:.35rem .6rem .35rem 0;border-bottom:1px solid "
     "var(--line);overflow-wrap:anywhere}\n"
     ".done{color:var(--done)}.open{color:var(--open)}code{font-size:.95em;overflow-wrap:anywhere}\n";
@@ -235,6 +236,13 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
     });
   reader.set_others_aside();
+  if (code && !out.released) {
+    for (auto* parties_of : {&out.sites, &out.holders}) {
+      for (RoundStatus::Party& party : *parties_of) {
+        if (!party.answered) party.state = "not asked any more";
+      }
+    }
+  }
   out.stage = code && !out.released ? fmt::format(
                                           "abandoned by the coordinator ({}): it makes no release. What "
                                           "sites were charged stays charged.",
@@ -247,10 +255,14 @@ std::string status_text(const RoundStatus& s) {
   std::string out = fmt::format("round {}: {}\n  {}\n", s.id, s.title, s.stage);
   out += fmt::format("  contributions until {}; openings until {}; now {}\n",
                      date_in_words(s.contribute_until), date_in_words(s.open_until), date_in_words(s.now));
+  std::size_t widest = 20;
+  for (const auto* parties : {&s.sites, &s.holders}) {
+    for (const RoundStatus::Party& party : *parties) widest = std::max(widest, party.name.size());
+  }
   for (const RoundStatus::Party& site : s.sites)
-    out += fmt::format("  site        {:20} {}\n", site.name, site.state);
+    out += fmt::format("  site        {:{}} {}\n", site.name, widest, site.state);
   for (const RoundStatus::Party& holder : s.holders)
-    out += fmt::format("  key holder  {:20} {}\n", holder.name, holder.state);
+    out += fmt::format("  key holder  {:{}} {}\n", holder.name, widest, holder.state);
   for (const SetAside& aside : s.set_aside)
     out += fmt::format("  kept aside  {}: {}\n", printable(aside.name), printable(aside.why));
   return out;

@@ -152,6 +152,8 @@ TEST_F(ClientTest, ProxiesThatRefuse) {
   expect_error(ExitCode::kConfig, {"wants a name and a password", "[exchange] proxy", "kinit"}, [&] {
     through("407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=\"x\"\r\n");
   });
+  expect_error(ExitCode::kConfig, {"wants a name and a password"},
+               [&] { through("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n"); });
   expect_error(ExitCode::kConfig, {"refuses to connect", "403", "allow CONNECT"},
                [&] { through("403 Forbidden"); });
   expect_error(ExitCode::kPeer, {"the proxy cannot connect", "503"},

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 #ifdef MUFFLE_SANITIZED
 const int kRounds = 2;
 #else
-const int kRounds = test::thorough() ? 200 : 4;
+const int kRounds = test::thorough() ? 200 : 3;
 #endif
 constexpr int kActs = 40, kPatience_s = 30;
 
@@ -152,7 +152,7 @@ class Chaos {
     std::string kill;
     if (faulty) {
       constexpr const char* kActions[] = {"kill-before", "kill-after", "short-kill", "full", "power-cut"};
-      kill = std::to_string(1 + random_() % 60) + ":" + kActions[random_() % 5] + ":" +
+      kill = std::to_string(1 + random_() % 30) + ":" + kActions[random_() % 5] + ":" +
              std::to_string(random_() % 100'000);
       ++total.faults;
     }

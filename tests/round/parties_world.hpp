@@ -9,7 +9,8 @@
 // A round between institutions whose keys, sums and noise a test knows.
 namespace muffle::round {
 
-inline release::ReleasePlan plan_of(std::uint64_t records, const std::vector<std::size_t>& categories = {3, 4, 2}) {
+inline release::ReleasePlan plan_of(std::uint64_t records,
+                                    const std::vector<std::size_t>& categories = {3, 4, 2}) {
   const schema::Schema schema = test::table_schema(categories, 2);
   privacy::PrivacySpec spec;
   spec.epsilon = 1.0;
