@@ -298,6 +298,7 @@ void run(const PartyCommand& command, std::ostream& out) {
     if (const std::string after = carry(command); after != carried) carried += after;
     waited.insert(outcome.waiting.begin(), outcome.waiting.end());
     if (outcome.waiting.empty()) {
+      out << carried;
       outcome.lost = outcome.lost || std::ranges::any_of(outcome.gone, [&](const crypto::RoundId& id) {
                        return waited.contains(id);
                      });
