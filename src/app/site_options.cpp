@@ -116,6 +116,14 @@ void CommandLine::add_coordinator() {
                           "what is next in its rounds: seal, add up, release; safe to be called again");
   Options(step).value("round", p.round, "ROUND",
                       "the first digits of the round's id, 4 or more; default: all of its rounds");
+  auto& abandon = party_verb(*command, p, "abandon",
+                             "give a round up, for all to see: nothing more is sealed, opened or released in "
+                             "it, and what was charged stays charged");
+  round_of(abandon, p);
+  const auto codes = release::abandon_codes();
+  Options(abandon)
+      .preset("--code", p.code, "CODE", "why, for all to see")
+      ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
   add_sync(*command, p);
   auto* serve =
       command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <ostream>
-#include <sstream>
+#include <set>
 #include <thread>
 
 #include "muffle/app/commands.hpp"
@@ -13,6 +15,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/http/settings.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
@@ -37,7 +40,11 @@ std::uint64_t clock_time() {
 /// What one party's steps in all its rounds came to.
 struct Outcome {
   std::string text;
-  bool waits = false, lost = false;
+  /// Rounds in which it still waits, and the next of their deadlines; rounds without a release, or without
+  /// this party.
+  std::set<crypto::RoundId> waiting, gone;
+  std::uint64_t next_deadline = std::numeric_limits<std::uint64_t>::max();
+  bool lost = false;           ///< one of those was lost before its time was over
   std::optional<Error> error;  ///< the first
 
   void add(const ProposedRound& round, std::string_view role, const round::StepReport& report) {
@@ -47,8 +54,15 @@ struct Outcome {
     for (const std::string& line : report.waits) text += fmt::format("  waits for {}\n", printable(line));
     for (const std::string& line : report.aside) text += fmt::format("  kept aside {}\n", printable(line));
     if (report.done.empty() && report.waits.empty()) text += "  nothing more to do\n";
-    waits = waits || (!report.waits.empty() && !report.lost);
-    lost = lost || (report.lost && clock_time() <= round.proposal.open_until);
+    const release::Proposal& p = round.proposal;
+    const std::uint64_t now = clock_time();
+    if (report.lost) {
+      gone.insert(round.id);
+      lost = lost || now <= p.open_until;
+    } else if (!report.waits.empty()) {
+      waiting.insert(round.id);
+      next_deadline = std::min(next_deadline, now <= p.contribute_until ? p.contribute_until : p.open_until);
+    }
   }
   /// One round's error does not keep the party from its other rounds.
   template <class Step>
@@ -105,7 +119,7 @@ class Party {
 
   Outcome step(const std::string& digits) {
     Outcome out;
-    members_ = round::read_membership(*exchange_);
+    members_ = members_of(store_, *exchange_);
     const round::Proposals all = round::read_proposals(*exchange_);
     std::optional<ProtocolError> restored;
     for (const round::Proposals::Entry& entry : all.rounds) {
@@ -160,6 +174,7 @@ class Party {
     const auto pinned = site::Pins::load(store_.folder()).coordinator;
     if (!pinned || pinned->key != round.coordinator) {
       round::StepReport report;
+      if (clock_time() > round.proposal.open_until) return report;
       report.waits.push_back(
           "a person who pins its coordinator here (`muffle site pin`): no round key is used for anybody "
           "else");
@@ -190,11 +205,24 @@ class Party {
                                                   members_.round_keys,
                                                   approvals,
                                                   ledger});
-    if (verdict.answer == site::Verdict::Answer::kYes) return {Answer::kYes, ""};
+    if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
     if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
     decline(round, verdict.code);
     return {Answer::kNo,
             fmt::format("declined with the code '{}': {}", name_of(verdict.code), verdict.why())};
+  }
+
+  /// Whether this muffle, on this processor, makes the sums that the proposal's muffle makes.
+  round::SiteVerdict same_sums(const ProposedRound& round) {
+    using Answer = round::SiteVerdict::Answer;
+    if (embed::self_check(embed::make_embedder(round.proposal.plan)) == round.proposal.self_check)
+      return {Answer::kYes, ""};
+    decline(round, release::DeclineCode::kVersion);
+    return {Answer::kNo,
+            "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
+            "machine, "
+            "makes other sums than the coordinator's, and would spoil the total. Compare versions and "
+            "processors"};
   }
 
   void decline(const ProposedRound& round, release::DeclineCode code) {
@@ -207,18 +235,26 @@ class Party {
   round::Membership members_;
 };
 
+release::AbandonCode code_of(const PartyCommand& command) {
+  const auto codes = release::abandon_codes();
+  return static_cast<release::AbandonCode>(std::ranges::find(codes, command.code) - codes.begin());
+}
+
 Outcome coordinator_step(const PartyCommand& command) {
   const site::KeyStore store = site::KeyStore::open(command.folder);
   const auto exchange = exchange_of(command, load_party(command.folder, false));
   Outcome out;
   const auto each = [&](const ProposedRound& round) {
     if (round.coordinator != store.key().public_key()) return;
+    const round::CoordinatorJob job{
+        store.key(), store.folder(), {clock_time(), kLockDeadline, {}}, MUFFLE_VERSION};
     out.attempt(round, "as the coordinator", [&] {
-      return round::coordinator_step(
-          round, *exchange, {store.key(), store.folder(), {clock_time(), kLockDeadline, {}}, MUFFLE_VERSION});
+      return command.verb == "coordinator abandon"
+                 ? round::abandon_round(round, *exchange, job, code_of(command))
+                 : round::coordinator_step(round, *exchange, job);
     });
   };
-  if (!command.round.empty()) {
+  if (!command.round.empty() || command.verb == "coordinator abandon") {
     each(round::find_round(*exchange, command.round));
   } else {
     for (const round::Proposals::Entry& entry : round::read_proposals(*exchange).rounds) each(entry.round);
@@ -227,14 +263,17 @@ Outcome coordinator_step(const PartyCommand& command) {
 }
 
 /// Of a party whose exchange is a server: carries messages there and back. A network that is down for a while
-/// ends nothing.
-void carry(const PartyCommand& command, std::ostream& out) {
-  if (!command.exchange.empty() || !http::is_address(load_party(command.folder, true).exchange())) return;
+/// ends nothing, nor does a message that one side does not take. @returns what is to be said of it
+std::string carry(const PartyCommand& command) {
+  if (!command.exchange.empty() || !http::is_address(load_party(command.folder, true).exchange())) return {};
   try {
-    std::ostringstream quiet;
-    sync_party(command, true, quiet);
+    round::Synced synced = carry_messages(command, true);
+    require_own_words(synced);
+    synced.fetched.clear();
+    synced.sent.clear();
+    return in_words(synced);
   } catch (const CommError& e) {
-    out << fmt::format("the exchange was not reached: {}\n", e.what()) << std::flush;
+    return fmt::format("the exchange was not reached: {}\n", e.what());
   }
 }
 
@@ -249,22 +288,42 @@ void tell(const Outcome& outcome, std::ostream& out) {
         "charged.");
 }
 
+/// Until no round is waited for any more: each ends by itself, and by its own deadlines.
+void run(const PartyCommand& command, std::ostream& out) {
+  std::set<crypto::RoundId> waited;
+  std::string said;
+  for (;;) {
+    std::string carried = carry(command);
+    Outcome outcome = Party(command).step(command.round);
+    if (const std::string after = carry(command); after != carried) carried += after;
+    waited.insert(outcome.waiting.begin(), outcome.waiting.end());
+    if (outcome.waiting.empty()) {
+      out << carried;
+      outcome.lost = outcome.lost || std::ranges::any_of(outcome.gone, [&](const crypto::RoundId& id) {
+                       return waited.contains(id);
+                     });
+      return tell(outcome, out);
+    }
+    if (carried + outcome.text != said) out << carried << outcome.text << std::flush;
+    said = carried + outcome.text;
+    const std::uint64_t now = clock_time();
+    const auto left = static_cast<double>(outcome.next_deadline >= now ? outcome.next_deadline - now + 1 : 1);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(command.every_s, left)));
+  }
+}
+
 }  // namespace
 
 void step_command(const PartyCommand& command, std::ostream& out) {
   if (command.verb == "coordinator step") return tell(coordinator_step(command), out);
+  if (command.verb == "coordinator abandon") {
+    Outcome outcome = coordinator_step(command);
+    outcome.lost = false;  // it is what was asked for
+    return tell(outcome, out);
+  }
   if (command.verb == "site step") return tell(Party(command).step(command.round), out);
   require(command.verb == "site run", "no such verb of a party: this is a bug in muffle.");
-  std::string said;
-  for (;;) {
-    carry(command, out);
-    const Outcome outcome = Party(command).step(command.round);
-    carry(command, out);
-    if (!outcome.waits || outcome.error || outcome.lost) return tell(outcome, out);
-    if (outcome.text != said) out << outcome.text << std::flush;
-    said = outcome.text;
-    std::this_thread::sleep_for(std::chrono::duration<double>(command.every_s));
-  }
+  run(command, out);
 }
 
 }  // namespace muffle::app

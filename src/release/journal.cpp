@@ -30,9 +30,10 @@ constexpr BookWords kJournalWords{.noun = "journal",
 const std::initializer_list<std::string_view> kLineKinds = {"SEAL", "PENDING", "ERASED", "BEGIN", "REPAIR"};
 constexpr std::size_t kBegin = 3, kRepair = 4;
 /// Of whom a PENDING may be.
-const std::initializer_list<std::string_view> kSent = {"seal", "opening", "release", "receipt"};
+const std::initializer_list<std::string_view> kSent = {"seal", "opening", "release", "receipt",
+                                                       "abandonment"};
 constexpr std::array kSentKinds = {MessageKind::kSeal, MessageKind::kOpening, MessageKind::kRelease,
-                                   MessageKind::kReceipt};
+                                   MessageKind::kReceipt, MessageKind::kAbandonment};
 
 Json begin_line(const Chain& chain, std::string_view kind) {
   return {{"format", kJournalFormat},
@@ -65,6 +66,12 @@ const char* contradiction(const JournalState& state, const JournalEntry& e) {
   if (e.kind == Kind::kSeal && state.seal_of(e.key)) return "a second SEAL of a round key";
   if (e.kind == Kind::kPending && state.pending(e.round, e.what))
     return "a second PENDING of a kind of message in a round";
+  if (e.kind == Kind::kPending && state.pending(e.round, MessageKind::kAbandonment) &&
+      (e.what == MessageKind::kSeal || e.what == MessageKind::kRelease))
+    return "a seal or a release of a round that was abandoned";
+  if (e.kind == Kind::kPending && e.what == MessageKind::kAbandonment &&
+      state.pending(e.round, MessageKind::kRelease))
+    return "an abandonment of a round that was released";
   if (e.kind == Kind::kPending && e.what == MessageKind::kOpening && !state.seal_of(e.key))
     return "an opening without the SEAL that it opens";
   if (e.kind == Kind::kErased && state.erased(e.key)) return "a second ERASED of a round key";

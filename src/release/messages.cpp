@@ -26,8 +26,9 @@ constexpr std::uint64_t kLastSecond = 253402300799;
 
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kKinds = {
-    "proposal", "decline", "contribution",     "seal",       "opening", "release", "receipt",
-    "card",     "charter", "countersignature", "round-keys", "approval"};
+    "proposal", "decline", "contribution",     "seal",       "opening",  "release",    "receipt",
+    "card",     "charter", "countersignature", "round-keys", "approval", "abandonment"};
+const std::initializer_list<std::string_view> kAbandons = {"person", "too-few", "missing", "spoiled"};
 const std::initializer_list<std::string_view> kDeclines = {"person", "policy",  "budget",
                                                            "schema", "version", "needs-torch"};
 
@@ -74,6 +75,8 @@ int count(const JsonFields& f, std::string_view key) {
 
 std::string_view name_of(MessageKind kind) { return kKinds.begin()[static_cast<std::size_t>(kind)]; }
 std::initializer_list<std::string_view> decline_codes() { return kDeclines; }
+std::initializer_list<std::string_view> abandon_codes() { return kAbandons; }
+std::string_view name_of(AbandonCode code) { return kAbandons.begin()[static_cast<std::size_t>(code)]; }
 std::string_view name_of(DeclineCode code) { return kDeclines.begin()[static_cast<std::size_t>(code)]; }
 
 Sha256Digest SignedHeader::id() const { return sha256(PublicBytes(signed_text(signed_json(*this)))); }
@@ -162,6 +165,7 @@ json body_of(const Proposal& p) {
           {"colluding", number(p.parties.colluding)},
           {"colluding_holders", number(p.parties.colluding_holders)},
           {"missing_holders", number(p.parties.missing_holders)},
+          {"self_check", to_hex(p.self_check)},
           {"contribute_until", p.contribute_until},
           {"open_until", p.open_until}};
 }
@@ -170,7 +174,7 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
   const JsonDocument document = message_document(name);
   const JsonFields f(header.body, document);
   f.only({"title", "charter", "plan", "sites", "holders", "expected", "least", "colluding",
-          "colluding_holders", "missing_holders", "contribute_until", "open_until"});
+          "colluding_holders", "missing_holders", "self_check", "contribute_until", "open_until"});
   if (header.kind != MessageKind::kProposal || header.round != crypto::RoundId{} || header.numbers != 0)
     f.fail("", "is no proposal");
   Proposal p;
@@ -197,6 +201,7 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
                .holders = static_cast<int>(p.holders.size()),
                .colluding_holders = count(f, "colluding_holders"),
                .missing_holders = count(f, "missing_holders")};
+  p.self_check = bytes_at<32>(f, "self_check");
   p.contribute_until = f.integer("contribute_until", 1, kLastSecond);
   p.open_until = f.integer("open_until", p.contribute_until, kLastSecond);
   privacy::SiteNoisePlan(p.plan.noise, p.parties);

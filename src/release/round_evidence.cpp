@@ -120,8 +120,13 @@ class EvidenceCheck {
       sum.take_opening(opening);
       openings.push_back(opening.header.id());
     }
-    require_message(sum.objections().empty(), fmt::format("key holders object to the contributions of {}",
-                                                          fmt::join(sum.objections(), ", ")));
+    const std::string objections =
+        sum.objections().empty()
+            ? ""
+            : fmt::format(
+                  "; key holders object to the contributions of {}, and the sum shows that they were "
+                  "wrong: with other keys it would be uniform",
+                  fmt::join(sum.objections(), ", "));
     const Artifact again =
         artifact_of_round(*round_, *seal_, openings, std::move(sum).finish(), artifact_.muffle_version);
     require_message(again.round == artifact_.round,
@@ -130,7 +135,7 @@ class EvidenceCheck {
                     "the numbers of the release are not what contributions and openings add up to");
     require_message(artifact_bytes(again) == bytes_,
                     "the release states something else than its messages do");
-    return "contributions and openings, each signed, add up to the release, bit for bit";
+    return "contributions and openings, each signed, add up to the release, bit for bit" + objections;
   }
 
   std::string check_statement() {

@@ -80,6 +80,23 @@ void check_release_statement(const ProposedRound& round, const Sha256Digest& sea
                  "The coordinator's statement is of another release.");
 }
 
+SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code) {
+  SignedHeader header{.kind = MessageKind::kAbandonment, .round = round.id, .answers = round.id};
+  header.body = {{"code", name_of(code)}};
+  return header;
+}
+
+AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header) {
+  require_answer(header.kind == MessageKind::kAbandonment && header.round == round.id &&
+                     header.answers == round.id && header.numbers == 0,
+                 "The abandonment is of another round.");
+  require_answer(header.sender == round.coordinator, "The abandonment is not the coordinator's.");
+  const JsonDocument document = message_document("an abandonment");
+  const JsonFields f(header.body, document);
+  f.only({"code"});
+  return static_cast<AbandonCode>(f.choice("code", abandon_codes()));
+}
+
 SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased) {
   SignedHeader header{.kind = MessageKind::kReceipt, .round = round.id, .answers = statement.id()};
   header.body = {{"round_key_erased", key_erased}};
@@ -89,7 +106,7 @@ SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statemen
 bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header) {
   require_answer(header.kind == MessageKind::kReceipt && header.round == round.id &&
                      header.answers == statement.id() && header.numbers == 0,
-                 "The receipt is of another release.");
+                 "The receipt is of another release or abandonment.");
   require_answer(round.site(header.sender) || round.holder(header.sender),
                  "The receipt is of nobody in the round.");
   const JsonDocument document = message_document("a receipt");

@@ -9,6 +9,9 @@
 namespace muffle::release {
 namespace {
 
+/// A number of a sum with somebody's masks still in it is uniform modulo 2^64, and passes for one in range
+/// with a chance of about 1/2 at most.
+constexpr std::size_t kTellingNumbers = 64;
 constexpr char kNotRevealed[] = "Nothing was revealed.";
 
 /// Of a message that is no part of this round; the reader says what came of it.
@@ -82,6 +85,18 @@ SealedRound::SealedRound(const ProposedRound& round, const SignedHeader& header)
                        round.proposal.parties.least));
 }
 
+Opening check_opening(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header) {
+  require_of_round(round, header, MessageKind::kOpening, seal.id);
+  if (!round.holder(header.sender))
+    refuse("an opening is of a key that is none of the round's key holders'.");
+  if (header.numbers != round.length) refuse("an opening has another number of values than the round.");
+  Opening body = read_opening(header, seal.sites.size());
+  for (const crypto::SitePublicKey& key : body.objections) {
+    if (!round.site(key)) refuse("an opening objects to a site that was not invited.");
+  }
+  return body;
+}
+
 Summation::Summation(const ProposedRound& round, const SealedRound& seal)
     : round_(round),
       seal_(seal),
@@ -103,19 +118,12 @@ void Summation::add_contribution(const Message& contribution) {
 }
 
 void Summation::take_opening(const Message& opening) {
-  require_of_round(round_, opening.header, MessageKind::kOpening, seal_.id);
+  const Opening body = check_opening(round_, seal_, opening.header);
   const std::optional<std::size_t> holder = round_.holder(opening.header.sender);
-  if (!holder) refuse("an opening is of a key that is none of the round's key holders'.");
   if (opened_[*holder])
     refuse(fmt::format("'{}' has opened the seal already.", round_.proposal.holders[*holder].holder.name));
-  if (opening.numbers.size() != round_.length)
-    refuse("an opening has another number of values than the round.");
-  const Opening body = read_opening(opening.header, seal_.sites.size());
-  for (const crypto::SitePublicKey& key : body.objections) {
-    const std::optional<std::size_t> site = round_.site(key);
-    if (!site) refuse("an opening objects to a site that was not invited.");
-    objections_.push_back(round_.proposal.sites[*site].name);
-  }
+  for (const crypto::SitePublicKey& key : body.objections)
+    objections_.push_back(round_.proposal.sites[*round_.site(key)].name);
   opened_[*holder] = true;
   secure_ = secure_ && body.secure_noise;
   for (std::size_t n = 0; n < total_.size(); ++n) total_[n] -= opening.numbers[n];
@@ -144,6 +152,11 @@ privacy::NoisySum Summation::finish() && {
         "protocol says{}. There is no release.",
         *index,
         objections_.empty() ? "" : fmt::format("; key holders object to {}", fmt::join(objections_, ", "))));
+  if (!objections_.empty() && out.values.size() < kTellingNumbers)
+    refuse(
+        fmt::format("key holders object to {}, and a sum of {} numbers does not tell who is right. There is "
+                    "no release.",
+                    fmt::join(objections_, ", "), out.values.size()));
   return out;
 }
 

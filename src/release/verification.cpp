@@ -9,6 +9,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/message_names.hpp"
 #include "muffle/release/rounds.hpp"
 #include "recompute.hpp"
 
@@ -198,8 +199,7 @@ class Verifier {
       attempt(kFeatureMaps, [&] {
         for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
         return "rebuilt from their description, they have the stated SHA-256. The description itself "
-               "(bounds, "
-               "bins, categories, settings) is public by its owner's word";
+               "(bounds, bins, categories, settings) is public by its owner's word";
       });
     }
     if (whole) check_rounds(stated);
@@ -309,12 +309,32 @@ class Verifier {
             fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
       if (charge->terms.mu != privacy::mu_of(a.noise) ||
           charge->terms.unit != privacy::PrivacyUnit{a.adjacency, a.max_records_per_person})
-        throw ProtocolError(
-            fmt::format("the ledger '{}' charged another mu, or for other people, than the "
-                        "release states",
-                        file));
-      return fmt::format("'{}' has the charge of '{}' for its contribution", file, whose->name);
+        throw ProtocolError(fmt::format(
+            "the ledger '{}' charged another mu, or for other people, than the release states", file));
+      if (charge->released && *charge->released != to_hex(sha256(PublicBytes(evidence_.release))))
+        throw ProtocolError(fmt::format("the ledger '{}' has seen another release of this round", file));
+      return fmt::format("'{}' has the charge of '{}' for its contribution{}", file, whose->name,
+                         compare_contribution(*charge, *whose));
     });
+  }
+
+  /// The very bytes that the charge is bound to are those that count. @returns what is to be said of it
+  std::string compare_contribution(const privacy::ChargeRecord& charge,
+                                   const RoundRecord::Site& whose) const {
+    crypto::RoundId id{};
+    crypto::SitePublicKey key{};
+    if (!evidence_.messages || !crypto::from_hex(out_.artifact->round->id, id) ||
+        !crypto::from_hex(whose.key, key))
+      return "; whether it is bound to the one that counts, --evidence tells";
+    const std::string name = contribution_name(id, key);
+    const auto bytes = evidence_.messages(name, most_bytes(out_.artifact->values.size()));
+    if (!bytes) throw ProtocolError(fmt::format("'{}' is not among the messages", name));
+    if (to_hex(sha256(PublicBytes(*bytes))) != *charge.artifact)
+      throw ProtocolError(
+          fmt::format("the ledger '{}' charged for another contribution than '{}', which counts: either the "
+                      "site's folder was restored from an older copy, or somebody else acts with its key",
+                      evidence_.ledger->name, name));
+    return ", which is the one that counts";
   }
 
   /// What the release states of its sums is so of every round.

@@ -73,7 +73,8 @@ class ContributorStep {
     }
     const std::optional<Message> sealed = message_in(exchange_, release::seal_name(round_.id), 0);
     if (!sealed) {
-      report_.waits.push_back("the coordinator's seal");
+      if (is_abandoned()) return;
+      wait_for("the coordinator's seal");
       return;
     }
     const SealedRound seal(round_, sealed->header);
@@ -96,9 +97,32 @@ class ContributorStep {
     if (const auto release = see_release(round_, seal.id, exchange_)) {
       kept.note_release(release->bytes);
       report_.done.push_back("the round is released");
-    } else {
-      report_.waits.push_back("the key holders' openings and the release");
+    } else if (!is_abandoned()) {
+      wait_for("the key holders' openings and the release");
     }
+  }
+
+  bool is_abandoned() {
+    const auto code = abandoned(round_, exchange_);
+    if (!code) return false;
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the coordinator has abandoned the round ({}); what was charged stays "
+                    "charged",
+                    name_of(*code)));
+    return true;
+  }
+
+  /// Not for ever. A release that comes later is noted by a later step.
+  void wait_for(const char* what) {
+    const std::string until = time_text(round_.proposal.open_until);
+    if (job_.clock.now <= round_.proposal.open_until) {
+      report_.waits.push_back(fmt::format("{}; the round ends {}", what, until));
+      return;
+    }
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the round ended {}, and {} did not come; the charge stays spent", until, what));
   }
 
   /// Whether everything but the records says yes. Public values only.
@@ -108,6 +132,7 @@ class ContributorStep {
       report_.done.push_back("this site has declined");
       return false;
     }
+    if (is_abandoned()) return false;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0)) {
       (void)SealedRound(round_, sealed->header);  // or somebody else has put it there
       report_.lost = true;
@@ -165,7 +190,7 @@ class ContributorStep {
     round_times(outbox(job_.folder));  // when it was written would tell how long the records took
     exchange_.put(name_, kept.bytes());
     report_.done.push_back("contributed, for charge " + kept.charge());
-    report_.waits.push_back("the coordinator's seal");
+    wait_for("the coordinator's seal");
   }
 
   const ProposedRound& round_;

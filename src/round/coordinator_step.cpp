@@ -31,7 +31,9 @@ class CoordinatorStep {
         seal_(round, exchange, journal_, job.key, job.folder, MessageKind::kSeal,
               release::seal_name(round.id), 0),
         statement_(round, exchange, journal_, job.key, job.folder, MessageKind::kRelease,
-                   release::release_statement_name(round.id), 0) {
+                   release::release_statement_name(round.id), 0),
+        abandonment_(round, exchange, journal_, job.key, job.folder, MessageKind::kAbandonment,
+                     release::abandonment_name(round.id), 0) {
     if (job.key.public_key() != round.coordinator)
       throw ConfigError(
           fmt::format("the key of '{}' is not that of the round's coordinator.", job.key.name()));
@@ -40,26 +42,39 @@ class CoordinatorStep {
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
     put_strangers_aside();
+    if (const auto given_up = abandonment_.sent()) {
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round is abandoned ({})", name_of(check_abandonment(round_, given_up->header))));
+      return std::move(report_);
+    }
     std::optional<Message> sealed = seal_.sent();
     if (!sealed) sealed = seal();
     if (sealed) finish(SealedRound(round_, sealed->header));
     return std::move(report_);
   }
 
+  /// Whatever has come: unless it is released.
+  StepReport abandon(release::AbandonCode code) && {
+    if (statement_.sent()) throw ConfigError("the round is released: what is public cannot be abandoned.");
+    if (!abandonment_.sent()) give_up(code, "somebody decided it");
+    return std::move(report_);
+  }
+
  private:
+  void give_up(release::AbandonCode code, const std::string& why) {
+    abandonment_.send(release::message_bytes(release::sign(release::abandonment_of(round_, code), job_.key)));
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the round is abandoned: {}. What sites were charged stays charged", why));
+  }
+
   /// What is called like a message of this round, and is nobody's who takes part.
   void put_strangers_aside() {
-    std::set<std::string> known = {release::proposal_name(round_.id), release::seal_name(round_.id),
-                                   release::release_name(round_.id),
-                                   release::release_statement_name(round_.id)};
-    for (const crypto::SignerKey& site : round_.proposal.sites)
-      known.insert({release::contribution_name(round_.id, site.key),
-                    release::decline_name(round_.id, site.key), release::receipt_name(round_.id, site.key)});
-    for (const release::HolderKey& h : round_.proposal.holders)
-      known.insert(
-          {release::opening_name(round_.id, h.holder.key), release::receipt_name(round_.id, h.holder.key)});
+    const auto known = release::messages_of(round_);
     for (const std::string& name : exchange_.list()) {
-      if (release::is_of_round(name, round_.id) && !known.contains(name))
+      if (release::is_of_round(name, round_.id) && !known.contains(name) &&
+          name != release::proposal_name(round_.id))
         report_.aside.push_back(name + ": it is of nobody who takes part in the round");
     }
   }
@@ -115,13 +130,10 @@ class CoordinatorStep {
       return std::nullopt;
     }
     if (contributions.size() < least) {
-      report_.lost = true;
-      report_.done.push_back(fmt::format(
-          "the round is abandoned: {} contributions came, and {} are needed{}{}. What sites were charged "
-          "stays "
-          "charged",
-          contributions.size(), least, no.empty() ? "" : fmt::format("; declined: {}", fmt::join(no, ", ")),
-          missing.empty() ? "" : fmt::format("; silent: {}", fmt::join(missing, ", "))));
+      give_up(release::AbandonCode::kTooFew,
+              fmt::format("{} contributions came, and {} are needed{}{}", contributions.size(), least,
+                          no.empty() ? "" : fmt::format("; declined: {}", fmt::join(no, ", ")),
+                          missing.empty() ? "" : fmt::format("; silent: {}", fmt::join(missing, ", "))));
       return std::nullopt;
     }
     const std::size_t count = contributions.size();
@@ -162,17 +174,15 @@ class CoordinatorStep {
                                           time_text(round_.proposal.open_until)));
       return;
     }
-    if (!sum.objections().empty())
-      throw ProtocolError(fmt::format(
-          "key holders object to the contributions of {}: they were masked with other keys than theirs, or "
-          "the key "
-          "holders lie. The sum is no release, and what sites were charged stays charged. Find out which, "
-          "and "
-          "propose another round.",
-          fmt::join(std::set<std::string>(sum.objections().begin(), sum.objections().end()), ", ")));
-    release_it(
-        release::artifact_of_round(round_, seal, openings, std::move(sum).finish(), job_.muffle_version),
-        seal);
+    const std::set<std::string> objections(sum.objections().begin(), sum.objections().end());
+    privacy::NoisySum total = std::move(sum).finish();
+    if (!objections.empty())
+      report_.aside.push_back(
+          fmt::format("objections of key holders to the contributions of {}: with other keys than theirs the "
+                      "sum would be uniform, and it is in range, so these objections are wrong. Find out why",
+                      fmt::join(objections, ", ")));
+    release_it(release::artifact_of_round(round_, seal, openings, std::move(total), job_.muffle_version),
+               seal);
   }
 
   bool take(release::Summation& sum, const Message& opening, const crypto::SitePublicKey& holder) {
@@ -239,11 +249,16 @@ class CoordinatorStep {
   Exchange& exchange_;
   const CoordinatorJob& job_;
   release::Journal journal_;
-  BoundMessage seal_, statement_;
+  BoundMessage seal_, statement_, abandonment_;
   StepReport report_;
 };
 
 }  // namespace
+
+StepReport abandon_round(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job,
+                         release::AbandonCode code) {
+  return CoordinatorStep(round, exchange, job).abandon(code);
+}
 
 StepReport coordinator_step(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job) {
   return CoordinatorStep(round, exchange, job).run();

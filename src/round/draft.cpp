@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
@@ -134,6 +135,7 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
   p.title = wishes.title;
   p.charter = charter->id;
   p.plan = std::move(plan);
+  p.self_check = embed::self_check(embed::make_embedder(p.plan));
   p.parties = {.sites = n,
                .expected = wishes.expected.value_or(n),
                .least = wishes.least.value_or(std::max(few ? n - 1 : (6 * n + 9) / 10, t + 1)),

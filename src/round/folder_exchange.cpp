@@ -82,8 +82,7 @@ class FolderExchange final : public Exchange {
       return true;
     throw ProtocolError(
         fmt::format("'{}' is there already, and is another message. It was left as it is: a party sends one "
-                    "message of each "
-                    "kind in a round. Find out who wrote it.",
+                    "message of each kind in a round. Find out who wrote it.",
                     path.string()));
   }
 

@@ -31,7 +31,20 @@ class HolderStep {
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
+    // What nobody opens by then, nobody opens, whatever lies in the exchange: a key that is kept can be
+    // betrayed. What was sent or is bound to be sent is kept as bytes.
+    const bool over = job_.clock.now > round_.proposal.open_until;
+    if (over) erase();
     const std::optional<Message> sent = opening_.sent();
+    const auto code = abandoned(round_, exchange_);
+    if (!sent && code) return std::move(obey(*code));
+    if (over && !sent) {
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
+                      time_text(round_.proposal.open_until)));
+      return std::move(report_);
+    }
     std::optional<release::SealedRound> seal;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0))
       seal.emplace(round_, sealed->header);
@@ -39,15 +52,9 @@ class HolderStep {
     if (sent) {
       erase();
       receive_release(sent->header.answers);
-    } else if (job_.clock.now > round_.proposal.open_until) {
-      // What nobody opens by then, nobody opens: a key that is kept can be betrayed.
-      erase();
-      report_.lost = true;
-      report_.done.push_back(
-          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
-                      time_text(round_.proposal.open_until)));
     } else if (!seal) {
-      report_.waits.push_back("the coordinator's seal");
+      report_.waits.push_back("the coordinator's seal; the round ends " +
+                              time_text(round_.proposal.open_until));
     } else if (may_open(*seal)) {
       open(*seal);
     }
@@ -55,6 +62,32 @@ class HolderStep {
   }
 
  private:
+  /// Opens nothing: not even what it had bound itself to open.
+  StepReport& obey(release::AbandonCode code) {
+    erase();
+    report_.lost = true;
+    report_.done.push_back(fmt::format(
+        "the coordinator has abandoned the round ({}): nothing is opened, and round key {} is erased",
+        name_of(code), own_.number));
+    const auto message = message_in(exchange_, release::abandonment_name(round_.id), 0);
+    BoundMessage receipt = receipt_message();
+    if (!receipt.sent())
+      receipt.send(release::message_bytes(
+          release::sign(release::receipt_of(round_, message->header, true), job_.key)));
+    return report_;
+  }
+
+  BoundMessage receipt_message() {
+    return {round_,
+            exchange_,
+            journal_,
+            job_.key,
+            job_.folder,
+            MessageKind::kReceipt,
+            release::receipt_name(round_.id, job_.key.public_key()),
+            0};
+  }
+
   static const release::HolderKey& own_key(const ProposedRound& round, const crypto::SiteKey& key) {
     const std::optional<std::size_t> place = round.holder(key.public_key());
     if (!place)
@@ -67,11 +100,9 @@ class HolderStep {
     if (!known || *known == seal.id) return;
     throw ProtocolError(
         fmt::format("There are two seals for round key {} of this key holder: {}, which it has opened or is "
-                    "bound to open, and "
-                    "{}. Whoever opens both takes the noise apart, so this one is not opened. The "
-                    "coordinator has signed two "
-                    "lists of contributions, or its folder was restored from an older copy: ask it which, "
-                    "and tell the others.",
+                    "bound to open, and {}. Whoever opens both takes the noise apart, so this one is not "
+                    "opened. The coordinator has signed two lists of contributions, or its folder was "
+                    "restored from an older copy: ask it which, and tell the others.",
                     own_.number, to_hex(*known), to_hex(seal.id)));
   }
 
@@ -113,8 +144,7 @@ class HolderStep {
         return;
       throw ProtocolError(
           "the seal counts a contribution with this site's signature that this site has not made: somebody "
-          "else "
-          "acts with its key, or its folder was restored from an older copy. Nothing was opened.");
+          "else acts with its key, or its folder was restored from an older copy. Nothing was opened.");
     }
   }
 
@@ -123,9 +153,8 @@ class HolderStep {
     if (!job_.has_round_key(own_.number))
       throw ConfigError(fmt::format(
           "the round names round key {} of this key holder, and it is not there: erased after an earlier "
-          "round, or "
-          "left out of the copy that this folder was restored from, as it must be. This key holder counts as "
-          "missing: the round makes no release. Nothing was opened.",
+          "round, or left out of the copy that this folder was restored from, as it must be. This key holder "
+          "counts as missing: the round makes no release. Nothing was opened.",
           own_.number));
     KeyHolder role(round_, job_.key, job_.round_key(own_.number));
     if (!journal_.state().seal_of(own_.point))
@@ -152,11 +181,22 @@ class HolderStep {
   void receive_release(const Sha256Digest& seal) {
     const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
     if (!seen) {
-      report_.waits.push_back("the release");
+      if (const auto code = abandoned(round_, exchange_)) {
+        report_.lost = true;
+        report_.done.push_back(
+            fmt::format("the coordinator has abandoned the round ({}), after this opening", name_of(*code)));
+        return;
+      }
+      const std::string until = time_text(round_.proposal.open_until);
+      report_.lost = job_.clock.now > round_.proposal.open_until;
+      if (report_.lost) {
+        report_.done.push_back(fmt::format("the round ended {}, and made no release", until));
+      } else {
+        report_.waits.push_back("the release; the round ends " + until);
+      }
       return;
     }
-    BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,
-                         release::receipt_name(round_.id, job_.key.public_key()), 0);
+    BoundMessage receipt = receipt_message();
     if (receipt.sent()) return;
     receipt.send(
         release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));

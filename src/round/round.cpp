@@ -31,10 +31,10 @@ Round::Round(Terms terms, int site) : terms_(std::move(terms)), site_(site) {
 Round::State Round::state() const { return static_cast<State>(state_.index()); }
 
 void Round::refuse(std::string_view step) const {
-  throw InvariantError(fmt::format(
-      "a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or somebody between "
-      "the sites changes messages.",
-      name_of(state()), step));
+  throw InvariantError(
+      fmt::format("a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or "
+                  "somebody between the sites changes messages.",
+                  name_of(state()), step));
 }
 
 template <class S>

@@ -50,8 +50,8 @@ class Judge {
     return kept("coordinator", fmt::format("'{}' is pinned", pins_.coordinator->name));
   }
 
-  /// Everybody in the proposal is in the charter that it names, under the same name, in that role; no charter
-  /// of this coordinator has revoked a key of theirs.
+  /// Everybody in the proposal is in the charter that it names, the newest that was seen of this coordinator,
+  /// under the same name, in that role; no charter of this coordinator has revoked a key of theirs.
   Ruling charter() const {
     const auto named = std::ranges::find(q_.charters, proposal_.charter, &Consortium::id);
     if (named == q_.charters.end()) {
@@ -72,6 +72,9 @@ class Judge {
     }
     for (const Consortium& charter : q_.charters) {
       if (charter.coordinator != q_.round.coordinator) continue;
+      if (charter.charter.version > named->charter.version && wrong.empty())
+        wrong = fmt::format("the proposal names version {}, and version {} was seen", named->charter.version,
+                            charter.charter.version);
       for (const crypto::SitePublicKey& key : charter.charter.revoked) {
         if (q_.round.site(key) || q_.round.holder(key))
           wrong = fmt::format("charter {} has revoked a key of the proposal", charter.charter.version);
@@ -193,11 +196,13 @@ class Judge {
 
   Ruling records() const {
     const bool replace = proposal_.plan.adjacency == privacy::Adjacency::kReplaceOne;
-    return at_most("number of records", !replace || policy_.tell_records,
-                   replace ? fmt::format("replace-one: the contribution says how many records there are; "
-                                         "policy.tell_records = {}",
-                                         policy_.tell_records)
-                           : "add/remove-one: it stays at the site");
+    return at_most(
+        "number of records", !replace || policy_.tell_records,
+        replace
+            ? fmt::format(
+                  "replace-one: the contribution says how many records there are; policy.tell_records = {}",
+                  policy_.tell_records)
+            : "add/remove-one: it stays at the site");
   }
 
   Ruling person() const {

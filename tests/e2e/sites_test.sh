@@ -146,6 +146,16 @@ people() {
   says 0 'charter 2' coordinator charter --revoke WEST
   says 0 "REFUSED +charter .*revoked" site show "$work/north"
   says 78 'does not have this site' site join "$work/west"
+  # Whoever carries the exchange takes the charter away: it was seen, and stays.
+  rm "$exchange/charter-2.mfm"
+  says 0 "REFUSED +charter .*charter 2 has revoked" site show "$work/north"
+  says 0 'charter 2 says all of that already' coordinator charter
+  check "the coordinator puts it back" test -s "$exchange/charter-2.mfm"
+  # The round is given up, once and for all to see.
+  ends 2 coordinator abandon --code none
+  says 0 'the round is abandoned' coordinator abandon
+  says 69 'is abandoned \(person\)' coordinator step
+  says 0 'abandoned by the coordinator \(person\)' "$MUFFLE" round status "$exchange"
 }
 
 # A whole round, each act a process; and what it refuses.

@@ -166,6 +166,29 @@ void messages() {
       {});
 }
 
+/// What the server hears: a method, a target, a range, a body.
+void requests() {
+  const std::string target = "/v1/messages/card-0123456789abcdef.mfm?offset=0&size=4&sha256=" +
+                             to_hex(sha256(PublicBytes(std::string_view("card"))));
+  const auto add = [](const std::string& name, const std::string& method, const std::string& at,
+                      const std::string& range, const std::string& body) {
+    seed("shelf", name, piece(method) + method + piece(at) + at + piece(range) + range + body);
+  };
+  add("list", "GET", "/v1/messages", "", "");
+  add("get", "GET", "/v1/messages/seal", "bytes=0-3", "");
+  add("put", "PUT", target, "", "card");
+  add("nowhere", "GET", "/", "", "");
+}
+
+/// What the client hears: 'L' a list, 'R' a Content-Range.
+void answers() {
+  seed("answers", "list",
+       R"(L{"format":"muffle-exchange","version":1,"messages":[{"name":"seal","size":3}]})");
+  seed("answers", "error", R"(L{"format":"muffle-exchange","version":1,"error":"no"})");
+  seed("answers", "range", "Rbytes 0-9/100");
+  seed("answers", "none", "Rbytes */100");
+}
+
 void ledgers() {
   using namespace privacy::ledger;
   Entry entry{0, std::string(64, '0'), "patients-2024", "2026-11-21T01:19:12Z", "host", BudgetLine{}};
@@ -215,6 +238,8 @@ int main(int argc, char** argv) {
   moments_models();
   ledgers();
   messages();
+  requests();
+  answers();
   keys();
   return 0;
 }

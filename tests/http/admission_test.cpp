@@ -83,6 +83,53 @@ TEST_F(AdmissionTest, CharterAndProposalOfTheCoordinatorThatIsThere) {
             403);
 }
 
+/// What a member may fill a disk with is counted, and who is revoked is no member.
+TEST_F(AdmissionTest, MembersCannotFillTheDisk) {
+  place(charter_name(1), all_.charter);
+  const crypto::SiteKey& north = all_.sites[0];
+  const SignedHeader& yes = all_.countersignatures[0];
+  for (const std::uint64_t version : {2u, 3u, 77u})
+    EXPECT_EQ(asked(countersignature_name(version, north.public_key()), yes), 403) << "of version 1";
+  const auto keys = [&](std::uint64_t first) {
+    return SmallConsortium::said(north, MessageKind::kRoundKeys,
+                                 body_of(RoundKeys{first, {crypto::ExchangeKey::generate().point()}}));
+  };
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const SignedHeader one = keys(i);
+    ASSERT_EQ(asked(round_keys_name(north.public_key(), i), one), 0) << i;
+    place(round_keys_name(north.public_key(), i), one);
+  }
+  EXPECT_EQ(asked(round_keys_name(north.public_key(), 100), keys(100)), 403);
+  SignedHeader decline{.kind = MessageKind::kDecline};
+  const ProposedRound round = all_.round(all_.proposal());
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  EXPECT_EQ(asked(decline_name(round.id, north.public_key()),
+                  of_round(MessageKind::kDecline, round.id, north, {}, {{"x", std::string(70'000, 'x')}})),
+            413);
+}
+
+TEST_F(AdmissionTest, ARevokedKeyIsNobodys) {
+  place(charter_name(1), all_.charter);
+  const ProposedRound round = all_.round(all_.proposal());
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  const crypto::SiteKey& west = all_.sites[2];
+  const SignedHeader decline = of_round(MessageKind::kDecline, round.id, west);
+  EXPECT_EQ(asked(decline_name(round.id, west.public_key()), decline), 0);
+  place(charter_name(2),
+        SmallConsortium::said(all_.trial, MessageKind::kCharter,
+                              body_of(Charter{.title = "stays",
+                                              .version = 2,
+                                              .previous = all_.charter.id(),
+                                              .cards = {all_.cards.begin(), all_.cards.end() - 1},
+                                              .revoked = {west.public_key()}})));
+  EXPECT_EQ(asked(decline_name(round.id, west.public_key()), decline), 403);
+  EXPECT_EQ(asked(card_name(west.public_key()), all_.cards[3]), 403);
+  EXPECT_EQ(asked(countersignature_name(1, west.public_key()), all_.countersignatures[2]), 403);
+  EXPECT_EQ(asked(decline_name(round.id, all_.sites[0].public_key()),
+                  of_round(MessageKind::kDecline, round.id, all_.sites[0])),
+            0);
+}
+
 TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
   const ProposedRound round = all_.round(all_.proposal());
   const crypto::SiteKey& site = all_.sites[0];

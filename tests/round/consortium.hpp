@@ -34,8 +34,9 @@ class CountedEntropy final : public privacy::EntropySource {
 /// A world whose parties have folders of their own and take steps over one folder of messages.
 struct ConsortiumOfFolders {
   explicit ConsortiumOfFolders(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0},
-                               std::uint64_t records = 0)
-      : world(parties, records), round(world.round()) {
+                               std::uint64_t records = 0,
+                               const std::vector<std::size_t>& categories = {3, 4, 2})
+      : world(parties, records, categories), round(world.round()) {
     std::filesystem::create_directory(folder / "exchange");
     exchange = make_exchange((folder / "exchange").string());
     exchange->put(release::proposal_name(round.id), world.proposed);

@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
 #include "site/small_consortium.hpp"
@@ -88,6 +89,47 @@ TEST_F(ConsortiumFolder, WhatIsForgedForeignOrMisnamedIsSetAsideAndStopsNobody) 
   for (const SetAside& aside : members.set_aside) EXPECT_FALSE(aside.why.empty()) << aside.name;
 }
 
+/// Whoever carries the exchange withholds a charter that was seen, and with it a revocation.
+TEST_F(ConsortiumFolder, ACharterThatWasSeenOnceStaysSeen) {
+  const SmallConsortium all;
+  put_all(all);
+  const test::TemporaryFolder party;
+  const CharterShelf shelf{party.path(), all.trial.public_key()};
+  release::Charter next{.title = "stays",
+                        .version = 2,
+                        .previous = all.charter.id(),
+                        .cards = {all.cards.begin(), all.cards.end() - 1},
+                        .revoked = {all.sites[2].public_key()}};
+  const SignedHeader second = SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next));
+  put("charter-2.mfm", second);
+  EXPECT_EQ(read_membership(*exchange, shelf).charters.size(), 2u);
+  std::filesystem::remove(folder.path() / "charter-2.mfm");
+  const Membership rolled_back = read_membership(*exchange, shelf);
+  ASSERT_NE(rolled_back.newest(all.trial.public_key()), nullptr);
+  EXPECT_EQ(rolled_back.newest(all.trial.public_key())->id, second.id());
+  EXPECT_EQ(rolled_back.charters.size(), 2u);
+  EXPECT_EQ(read_membership(*exchange).charters.size(), 1u) << "the exchange alone tells less";
+  // Nor is another second version taken, nor a third that forgets.
+  next.revoked.clear();
+  next.cards = all.cards;
+  put("charter-2.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  next.version = 3;
+  next.previous = second.id();
+  put("charter-3.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  const Membership forked = read_membership(*exchange, shelf);
+  EXPECT_EQ(forked.set_aside.size(), 2u);
+  EXPECT_EQ(forked.newest(all.trial.public_key())->id, second.id());
+  // After a gap the revocations are compared all the same.
+  std::filesystem::remove(folder.path() / "charter-2.mfm");
+  std::filesystem::remove(folder.path() / "charter-3.mfm");
+  next.version = 4;
+  put("charter-4.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  EXPECT_EQ(read_membership(*exchange, shelf).set_aside.size(), 1u);
+  // Another coordinator's are not this shelf's.
+  EXPECT_TRUE(kept_charters({party.path(), all.sites[0].public_key()}).empty());
+  EXPECT_EQ(kept_charters(shelf).size(), 2u);
+}
+
 TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
   const SmallConsortium all;
   put_all(all);
@@ -99,6 +141,7 @@ TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
     EXPECT_EQ(d.proposal.holders[h].number, 0u);
     EXPECT_EQ(d.proposal.holders[h].point, all.points[h][0]);
   }
+  EXPECT_EQ(d.proposal.self_check, embed::self_check(embed::make_embedder(d.proposal.plan)));
   (void)all.round(d.proposal);  // what is drafted can be read
 }
 

@@ -9,8 +9,9 @@
 // A round between institutions whose keys, sums and noise a test knows.
 namespace muffle::round {
 
-inline release::ReleasePlan plan_of(std::uint64_t records) {
-  const schema::Schema schema = test::table_schema({3, 4, 2}, 2);
+inline release::ReleasePlan plan_of(std::uint64_t records,
+                                    const std::vector<std::size_t>& categories = {3, 4, 2}) {
+  const schema::Schema schema = test::table_schema(categories, 2);
   privacy::PrivacySpec spec;
   spec.epsilon = 1.0;
   spec.max_records_per_person = 1;
@@ -22,10 +23,11 @@ inline release::ReleasePlan plan_of(std::uint64_t records) {
 
 /// Everybody's keys, and what they send one another.
 struct World {
-  explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0) {
+  explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0,
+                 const std::vector<std::size_t>& categories = {3, 4, 2}) {
     release::Proposal proposal;
     proposal.title = "stays of 2026";
-    proposal.plan = plan_of(records);
+    proposal.plan = plan_of(records, categories);
     proposal.parties = parties;
     for (int i = 0; i < parties.sites; ++i) {
       sites.push_back(crypto::SiteKey::generate("site" + std::to_string(i)));

@@ -114,6 +114,15 @@ TEST_F(PolicyTest, ALaterCharterRevokes) {
   expect_broken("charter");
 }
 
+TEST_F(PolicyTest, AnOlderCharterThanOneThatWasSeenIsRefused) {
+  release::Charter next{.title = "stays", .version = 2, .previous = all.charter.id(), .cards = all.cards};
+  charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
+                        "charter");
+  expect_broken("charter");
+  proposal.charter = charters.back().id;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
 /// A coordinator that invents round keys could take the masks off.
 TEST_F(PolicyTest, RoundKeysAreTheirHoldersOwn) {
   proposal.holders[1].point = crypto::ExchangeKey::generate().point();

@@ -127,7 +127,7 @@ struct PartyCommand {
   bool key_holder = false, no_records = false;  ///< of init
   std::vector<std::string> approvers;           ///< of init: .pub files
   std::string key;                              ///< of approve: the person's key file
-  std::string code = "person";                  ///< of decline
+  std::string code = "person";                  ///< of decline and abandon
   std::string title, admission;                 ///< of charter; the title also of propose
   std::vector<std::string> revoke;              ///< of charter: members' names
   round::Wishes wishes;                         ///< of propose

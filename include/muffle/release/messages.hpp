@@ -33,6 +33,8 @@ enum class MessageKind {
   kCountersignature,
   kRoundKeys,
   kApproval,
+  // Of a round that makes no release.
+  kAbandonment,
 };
 std::string_view name_of(MessageKind kind);
 
@@ -94,6 +96,9 @@ struct Proposal {
   privacy::RoundParties parties;
   std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
   std::vector<HolderKey> holders;        ///< m of them, each key once
+  /// What the plan's maps make of 64 made-up records (embed/self_check.hpp), by the coordinator's muffle: a
+  /// site whose muffle or processor makes something else of them does not take part. Zeros: never asked.
+  Sha256Digest self_check{};
   // Seconds since 1970. The deadlines are the coordinator's; what has expired, each party judges by its own
   // clock.
   std::uint64_t contribute_until = 0, open_until = 0;
@@ -103,6 +108,17 @@ nlohmann::json body_of(const Proposal& proposal);
 /// plan that contradicts itself, deadlines that do not follow one another. @throws ConfigError  parties or
 /// noise that the theorem does not cover.
 Proposal read_proposal(const SignedHeader& header, const std::string& name);
+
+/// Why a coordinator gives a round up.
+enum class AbandonCode {
+  kPerson,   ///< somebody decided it
+  kTooFew,   ///< fewer than k contributed in time
+  kMissing,  ///< a key holder did not open in time
+  kSpoiled,  ///< the sum is none that records and noise can make
+};
+std::string_view name_of(AbandonCode code);
+/// Their names, in the order of the enumerators.
+std::initializer_list<std::string_view> abandon_codes();
 
 /// Why a site does not take part: a public code, by public numbers or a person's decision alone.
 enum class DeclineCode { kPerson, kPolicy, kBudget, kSchema, kVersion, kNeedsTorch };

@@ -28,7 +28,14 @@ SignedHeader release_statement_of(const ProposedRound& round, const SealedRound&
 void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
                              std::string_view release);
 
-/// A key holder has seen the round's release, and its round key is erased. @returns what it signs
+/// The coordinator gives the round up: nothing more is contributed, sealed, opened or released in it. What
+/// was charged stays charged. @returns what it signs
+SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code);
+/// @throws ProtocolError  it is of another round, or not the coordinator's.
+AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header);
+
+/// A key holder has seen the round's release, or its abandonment, and its round key is erased.
+/// @param statement  of the one or the other @returns what it signs
 SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased);
 /// @returns whether the sender says that its round key is erased.
 /// @throws ProtocolError  it answers another statement, or is of nobody in the round.

@@ -40,6 +40,11 @@ struct SealedRound {
   SealedRound(const ProposedRound& round, const SignedHeader& header);
 };
 
+/// What an opening of this seal says beside its numbers, of whichever key holder.
+/// @throws ProtocolError  it is of another seal or length, of nobody who holds a key, or objects to
+/// strangers.
+Opening check_opening(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header);
+
 /// Adds a round up, message by message, in any order. Anybody with the messages can: the result is public.
 class Summation {
  public:
@@ -50,11 +55,13 @@ class Summation {
   void add_contribution(const Message& contribution);
   /// @throws ProtocolError  it is of another seal or of nobody who holds a key, or was there already.
   void take_opening(const Message& opening);
-  /// Sites, by name, whose MACs a holder found wrong: the sum cannot be theirs.
+  /// Sites, by name, whose MACs a holder says are wrong. If so, its masks are still in the sum, which is then
+  /// uniform; if not, the key holder lies, and ends no round by that: finish() tells which.
   const std::vector<std::string>& objections() const { return objections_; }
 
   /// @throws ProtocolError  a contribution or an opening is missing; or a number is beyond what records and
-  /// noise can make it: somebody's vector is not what the protocol says. Then there is no release.
+  /// noise can make it: somebody's vector is not what the protocol says; or somebody objects, and there are
+  /// too few numbers to tell by (kTellingNumbers). Then there is no release.
   privacy::NoisySum finish() &&;
 
  private:

@@ -21,7 +21,7 @@ struct RoundStatus {
   std::uint64_t contribute_until = 0, open_until = 0, now = 0;  ///< seconds since 1970
   int least = 0;
   std::vector<Party> sites, holders;
-  bool sealed = false, released = false;
+  bool sealed = false, released = false, abandoned = false;
   std::string stage;  ///< what the round waits for, one sentence
   std::vector<SetAside> set_aside;
 };

@@ -113,4 +113,10 @@ struct CoordinatorJob {
 /// CommError.
 StepReport coordinator_step(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job);
 
+/// Gives a round up, for all to see: nothing more is sealed or released in it. Bound to the coordinator's
+/// journal; a step that finds too few contributions does it by itself. What was charged stays charged.
+/// @throws ConfigError  it is released. @throws as coordinator_step().
+StepReport abandon_round(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job,
+                         release::AbandonCode code);
+
 }  // namespace muffle::round

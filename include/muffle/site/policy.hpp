@@ -35,8 +35,8 @@ struct Policy {
 /// What a verdict is about. Refers to its arguments. Public.
 struct Question {
   const release::ProposedRound& round;
-  crypto::SignerKey self;  ///< the site's own name and key
-  std::span<const release::Consortium> charters;
+  crypto::SignerKey self;                             ///< the site's own name and key
+  std::span<const release::Consortium> charters;      ///< all that were ever seen of its coordinator
   std::span<const release::SignedHeader> round_keys;  ///< what key holders have published
   std::span<const release::SignedHeader> approvals;   ///< kept at this site
   const privacy::LedgerState& ledger;                 ///< the site's own, with its budget
