@@ -35,7 +35,9 @@ class CountedEntropy final : public privacy::EntropySource {
 struct ConsortiumOfFolders {
   explicit ConsortiumOfFolders(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0},
                                std::uint64_t records = 0)
-      : world(parties, records), round(world.round()) {
+      : ConsortiumOfFolders(parties, plan_of(records)) {}
+  ConsortiumOfFolders(privacy::RoundParties parties, release::ReleasePlan plan)
+      : world(parties, std::move(plan)), round(world.round()) {
     std::filesystem::create_directory(folder / "exchange");
     exchange = make_exchange((folder / "exchange").string());
     exchange->put(release::proposal_name(round.id), world.proposed);
