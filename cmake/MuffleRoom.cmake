@@ -16,11 +16,8 @@ function(muffle_room name)
     set_target_properties(muffle_${name} PROPERTIES UNITY_BUILD OFF)
   endif()
   add_library(muffle::${name} ALIAS muffle_${name})
-  # A room sees its own headers and those of the rooms that it links, no others: an include that goes elsewhere does not compile.
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/muffle/${name}")
-    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/rooms/${name}/muffle")
-    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/include/muffle/${name}" "${PROJECT_BINARY_DIR}/rooms/${name}/muffle/${name}" SYMBOLIC)
-    target_include_directories(muffle_${name} PUBLIC "${PROJECT_BINARY_DIR}/rooms/${name}")
+    muffle_sees(muffle_${name} ${name})
   endif()
   target_link_libraries(muffle_${name} PUBLIC muffle::flags)
   foreach(d IN LISTS ARG_DEPENDS)
@@ -33,6 +30,16 @@ function(muffle_room name)
   if(ARG_TORCH_SOURCES)
     muffle_use_torch(muffle_${name} ${ARG_SOURCES})
   endif()
+endfunction()
+
+# muffle_sees(TARGET rooms...): the target, and who links it, may include these rooms' headers. A room sees its own headers and those of
+# the rooms that it links, no others: an include that goes elsewhere does not compile.
+function(muffle_sees target)
+  foreach(room IN LISTS ARGN)
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/rooms/${room}/muffle")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/include/muffle/${room}" "${PROJECT_BINARY_DIR}/rooms/${room}/muffle/${room}" SYMBOLIC)
+    target_include_directories(${target} PUBLIC "${PROJECT_BINARY_DIR}/rooms/${room}")
+  endforeach()
 endfunction()
 
 # Runs of MPI programs under CTest: as root in a container, on fewer cores than ranks, on loopback only. Ranks that mpirun ends

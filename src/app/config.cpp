@@ -77,6 +77,13 @@ std::string found_here_or_installed(const std::string& name) {
   return name;
 }
 
+/// Whether this program carries out no such stage (muffle-site), and so has none of its keys: what a
+/// configuration says of it is another program's.
+bool is_passed_over(const std::vector<Key>& keys, const std::string& section) {
+  const bool later = section == "model" || section == "train" || section == "sample" || section == "evaluate";
+  return later && !has_section(keys, section);
+}
+
 constexpr const char* kMap = "map.";
 
 /// "coarse" of "map.coarse.count".
@@ -132,6 +139,7 @@ class Loader {
     }
     const std::vector<Key> known = keys_of(config_);
     for (const Assignment& a : waiting_) {
+      if (!config_.party && is_passed_over(known, section_of(a.key))) continue;
       // Said already; or perhaps a key that the schema would have brought.
       if (const auto map = map_of(a.key); map && (bad_maps_.contains(*map) || !schema_stands_)) continue;
       const std::string near = settings::nearest(a.key, names_of(std::span(known)));
@@ -199,7 +207,8 @@ class Loader {
         set(name, from_toml(value), where(), std::filesystem::path(path).parent_path());
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
-      } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
+      } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name) &&
+                 (config_.party || !is_passed_over(keys_of(config_), name))) {
         refuse(fmt::format("{}: unknown section '{}'", where(), name));
       } else {
         read_table(*inner, name + ".", path);

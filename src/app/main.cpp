@@ -11,6 +11,7 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
   try {
     // Until the configuration is read, its default holds.
     watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
-    if (muffle::comm::MpiSession::launched_by_mpi()) {
+    if (muffle::comm::launched_by_mpi()) {
       muffle::comm::install_termination_handler();  // a large job's start takes minutes
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
       muffle::comm::install_termination_handler();  // MPI has its own

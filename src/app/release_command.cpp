@@ -183,7 +183,7 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
   };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
-    return make_embedder_on_devices(context, plan);
+    return make_embedder_on_devices(context.comm, context.config, plan);
   };
   job.choose_tables = model::tables_of_next_round;
   job.note_settings = [&context] { record_settings(context, Stage::kRelease); };

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/comm/mpi.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/release/message_names.hpp"
@@ -147,7 +147,7 @@ struct World {
 }  // namespace
 
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed) {
-  if (comm::MpiSession::launched_by_mpi())
+  if (comm::launched_by_mpi())
     throw ConfigError(
         "`muffle simulate` starts processes of its own: start it alone, without mpirun or srun.");
   World world(command, sources);

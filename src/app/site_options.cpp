@@ -32,11 +32,11 @@ void round_of(CLI::App& verb, PartyCommand& party) {
 
 }  // namespace
 
-void CommandLine::add_site() {
+void PartyCommandLine::add_site() {
   auto* command = app_.add_subcommand(
       "site", "take part in rounds between institutions, as one that holds records or opens sums");
   command->require_subcommand(1);
-  PartyCommand& p = party_;
+  PartyCommand& p = party;
   auto& init = party_verb(*command, p, "init", "make a site's folder: keys, card, commented settings", false);
   Options i(init);
   i.value("-o,--out", p.folder, "DIR", "the folder")->required();
@@ -74,10 +74,10 @@ void CommandLine::add_site() {
       ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
 }
 
-void CommandLine::add_coordinator() {
+void PartyCommandLine::add_coordinator() {
   auto* command = app_.add_subcommand("coordinator", "write a consortium's charter, and propose rounds");
   command->require_subcommand(1);
-  PartyCommand& p = party_;
+  PartyCommand& p = party;
   auto& init = party_verb(*command, p, "init", "make the coordinator's folder: keys, card, settings", false);
   Options i(init);
   i.value("-o,--out", p.folder, "DIR", "the folder")->required();
@@ -138,19 +138,19 @@ void CommandLine::add_coordinator() {
   s.value("--client-ca", p.serve.client_ca, "FILE", "clients show certificates of these authorities, PEM");
 }
 
-void CommandLine::add_round() {
+void PartyCommandLine::add_round() {
   auto* command = app_.add_subcommand("round", "look at rounds between institutions");
   command->require_subcommand(1);
   auto* status =
       command->add_subcommand("status", "who has answered, deadlines, what was kept aside; no value");
-  status->callback([this] { party_.verb = "round status"; });
+  status->callback([this] { party.verb = "round status"; });
   Options o(*status);
-  o.value("exchange", party_.exchange, "DIR", "where the messages lie")->required();
-  o.value("--round", party_.round, "ROUND", "the first digits of one round's id; default: all rounds");
-  o.value("--html", party_.html, "FILE", "write a page, too, such as status.html");
+  o.value("exchange", party.exchange, "DIR", "where the messages lie")->required();
+  o.value("--round", party.round, "ROUND", "the first digits of one round's id; default: all rounds");
+  o.value("--html", party.html, "FILE", "write a page, too, such as status.html");
 }
 
-void CommandLine::add_simulate() {
+void PartyCommandLine::add_simulate() {
   Options o(*app_.add_subcommand(
       "simulate",
       "a round between institutions on this machine: each with a folder and keys, each act a process"));

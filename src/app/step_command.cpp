@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -13,13 +14,14 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/embed/self_check.hpp"
 #include "muffle/http/settings.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
-#include "muffle/round/step.hpp"
+#include "muffle/round/site_ranks.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/site/key_store.hpp"
 #include "muffle/site/pins.hpp"
@@ -89,32 +91,69 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
                     party_file(config.folder, true).string()));
   spec.schema = plan.schema;
   spec.records = 0;
-  spec.shards = data::ShardRule::kContiguous;
-  if (plan.schema.table && plan.schema.table->person()) {
-    spec.records_per_person = plan.max_records_per_person;
-    spec.person_key = data::new_person_key();
-  }
+  if (plan.schema.table && plan.schema.table->person()) spec.records_per_person = plan.max_records_per_person;
+  // A person's records are bounded over all that the site has, and a rank sees its own files alone.
+  if (spec.records_per_person > 0 && spec.shards == data::ShardRule::kPerRank)
+    throw ConfigError(
+        "the round bounds the records of a person, and each rank of this site has files of its own "
+        "(data.shards = \"per-rank\"), which one person may be in several of: give all ranks the same files. "
+        "No record was read.");
+  if (config.config.party->parts > 1) spec.shards = data::ShardRule::kContiguous;
   return spec;
 }
 
-round::OwnSums sum_records(const PartyConfig& config, const release::ReleasePlan& plan) {
-  const std::unique_ptr<data::RecordSource> source =
-      data::open_shard(records_for(config, plan), config.config.party->part, config.config.party->parts);
+/// What all ranks of the site's job go by; the rest of its settings is root's alone.
+std::map<std::string, std::string> settings_of_ranks(const PartyConfig& config) {
+  std::map<std::string, std::string> out = flatten(config.config);
+  std::erase_if(out, [](const auto& setting) {
+    const std::string section = setting.first.substr(0, setting.first.find('.'));
+    return section != "data" && section != "features" && section != "runtime" && section != "site";
+  });
+  return out;
+}
+
+/// What a rank of the site's job finds in its part of the records. Collective.
+round::OwnSums sum_part(const SiteMachine& machine, const PartyConfig& config,
+                        const release::ReleasePlan& plan) {
+  comm::HostComm& comm = machine.comm;
+  const Config::Party& party = *config.config.party;
+  data::DataSpec spec;
+  comm::agree(comm, "opening the logs", true, [&] {
+    set_up_logging({comm.rank(), comm.host(), config.folder / "logs", 0});
+  });
+  comm::agree(comm, "reading the round's plan", true, [&] { spec = records_for(config, plan); });
+  // Ranks that read the same files must count the same records of a person.
+  if (spec.records_per_person > 0 && spec.shards != data::ShardRule::kPerRank)
+    spec.person_key = comm::broadcast_text(comm, comm.is_root() ? data::new_person_key() : "");
+  spec.heartbeat = [&] { comm.check_peers("opening the records"); };
   const std::int64_t asked = config.config.runtime.threads;
-  const int threads = asked > 0 ? static_cast<int>(asked)
-                                : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = asked > 0 ? static_cast<int>(asked) : machine.cores;
   set_compute_threads(threads);
-  const bool counted = plan.adjacency == privacy::Adjacency::kReplaceOne;
-  const std::uint64_t records = counted ? source->shard_size() : 0;
-  return {embed::embed_shard(embed::make_embedder(plan), *source, threads, {}), records};
+  const embed::Embedder embedder = machine.make_embedder(config.config, plan);
+  std::optional<round::OwnSums> own;
+  comm::agree(comm, "embedding the records", false, [&] {
+    const auto source =
+        data::open_shard(spec, party.part * comm.size() + comm.rank(), party.parts * comm.size());
+    const std::uint64_t records =
+        plan.adjacency == privacy::Adjacency::kReplaceOne ? source->shard_size() : 0;
+    own.emplace(
+        round::OwnSums{embed::embed_shard(embedder, *source, threads,
+                                          [&](std::uint64_t) { comm.check_peers("embedding the records"); }),
+                       records});
+  });
+  return std::move(*own);
 }
 
 /// A site, or a key holder, with its folder open.
 class Party {
  public:
-  explicit Party(const PartyCommand& command)
+  /// @param ranks  of its job, of which this one is root
+  Party(const PartyCommand& command, const PartyConfig& config, comm::HostComm& comm, round::SiteRanks& ranks)
       : store_(site::KeyStore::open(command.folder)),
-        config_(load_party(command.folder, true)),
+        config_(config),
+        comm_(comm),
+        ranks_(ranks),
+        with_torch_(command.with_torch),
         exchange_(exchange_of(command, config_)) {}
 
   Outcome step(const std::string& digits) {
@@ -149,7 +188,9 @@ class Party {
   }
 
  private:
-  round::StepClock clock() const { return {clock_time(), kLockDeadline, {}}; }
+  round::StepClock clock() const {
+    return {clock_time(), kLockDeadline, [this] { comm_.check_peers("a site's step"); }};
+  }
 
   round::ContributorJob contributor_job(const ProposedRound& round) {
     const privacy::LedgerSettings& settings = config_.config.ledger;
@@ -161,7 +202,7 @@ class Party {
             {config_.ledger(), settings.data_id, budget, kLockDeadline},
             clock(),
             [&] { return verdict(round); },
-            [&](const release::ReleasePlan& plan) { return sum_records(config_, plan); },
+            [&](const release::ReleasePlan& plan) { return ranks_.sum(plan); },
             {}};
   }
 
@@ -204,7 +245,8 @@ class Party {
                                                   members_.charters,
                                                   members_.round_keys,
                                                   approvals,
-                                                  ledger});
+                                                  ledger,
+                                                  with_torch_});
     if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
     if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
     decline(round, verdict.code);
@@ -230,7 +272,10 @@ class Party {
   }
 
   site::KeyStore store_;
-  PartyConfig config_;
+  const PartyConfig& config_;
+  comm::HostComm& comm_;
+  round::SiteRanks& ranks_;
+  bool with_torch_;
   std::unique_ptr<round::Exchange> exchange_;
   round::Membership members_;
 };
@@ -277,6 +322,17 @@ std::string carry(const PartyCommand& command) {
   }
 }
 
+/// Between two steps. @throws StoppedError  the site was told to stop.
+void sleep_for(double seconds, comm::HostComm& comm) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    comm.check_peers("waiting for the others of a round");
+    const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(
+        std::min<std::chrono::duration<double>>(left, std::chrono::milliseconds(200)));
+  }
+}
+
 /// Says what was done; throws what stopped a round.
 void tell(const Outcome& outcome, std::ostream& out) {
   out << (outcome.text.empty() ? "There is no round of this party in the exchange.\n" : outcome.text)
@@ -289,12 +345,13 @@ void tell(const Outcome& outcome, std::ostream& out) {
 }
 
 /// Until no round is waited for any more: each ends by itself, and by its own deadlines.
-void run(const PartyCommand& command, std::ostream& out) {
+void run(const PartyCommand& command, const std::function<Outcome()>& step, comm::HostComm& comm,
+         std::ostream& out) {
   std::set<crypto::RoundId> waited;
   std::string said;
   for (;;) {
     std::string carried = carry(command);
-    Outcome outcome = Party(command).step(command.round);
+    Outcome outcome = step();
     if (const std::string after = carry(command); after != carried) carried += after;
     waited.insert(outcome.waiting.begin(), outcome.waiting.end());
     if (outcome.waiting.empty()) {
@@ -308,22 +365,31 @@ void run(const PartyCommand& command, std::ostream& out) {
     said = carried + outcome.text;
     const std::uint64_t now = clock_time();
     const auto left = static_cast<double>(outcome.next_deadline >= now ? outcome.next_deadline - now + 1 : 1);
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(command.every_s, left)));
+    sleep_for(std::min(command.every_s, left), comm);
   }
 }
 
 }  // namespace
 
-void step_command(const PartyCommand& command, std::ostream& out) {
-  if (command.verb == "coordinator step") return tell(coordinator_step(command), out);
-  if (command.verb == "coordinator abandon") {
-    Outcome outcome = coordinator_step(command);
-    outcome.lost = false;  // it is what was asked for
-    return tell(outcome, out);
-  }
-  if (command.verb == "site step") return tell(Party(command).step(command.round), out);
-  require(command.verb == "site run", "no such verb of a party: this is a bug in muffle.");
-  run(command, out);
+void coordinator_step_command(const PartyCommand& command, std::ostream& out) {
+  Outcome outcome = coordinator_step(command);
+  if (command.verb == "coordinator abandon") outcome.lost = false;  // it is what was asked for
+  tell(outcome, out);
+}
+
+void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out) {
+  comm::HostComm& comm = machine.comm;
+  PartyConfig config;
+  comm::agree(comm, "reading the site's settings", true, [&] { config = load_party(command.folder, true); });
+  comm::require_same_settings(comm, settings_of_ranks(config));
+  round::SiteRanks ranks(comm,
+                         [&](const release::ReleasePlan& plan) { return sum_part(machine, config, plan); });
+  ranks.run("muffle " + command.verb, [&] {
+    const auto step = [&] { return Party(command, config, comm, ranks).step(command.round); };
+    if (command.verb == "site step") return tell(step(), out);
+    require(command.verb == "site run", "no such verb of a site: this is a bug in muffle.");
+    run(command, step, comm, out);
+  });
 }
 
 }  // namespace muffle::app

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/privacy/ledger.hpp"
@@ -183,6 +184,8 @@ class ContributorStep {
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
     constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;
     require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);
+    // A charge without a contribution would be budget for nothing: a request to stop waits.
+    const comm::TerminationHold hold;
     kept.make(entropy->is_secure(), [&](const release::Charge& charge, const std::string& id) {
       privacy::NoiseShare share(round_.noise.shares(), *entropy, job_.clock.heartbeat);
       return role_.contribute(std::move(own.sums), std::move(share), charge, id, own.records);

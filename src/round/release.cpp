@@ -306,7 +306,6 @@ class Run {
         }
       });
     });
-    if (!transport_.coordinates()) round.hear_charge();
     spdlog::debug("release: the sum begins");
     privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport_); });
     spdlog::debug("release: the sum ends");

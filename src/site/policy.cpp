@@ -17,6 +17,8 @@ namespace {
 using release::Consortium;
 using Outcome = Ruling::Outcome;
 
+constexpr const char *kProgram = "program", *kBudget = "budget";
+
 /// One question, rule by rule.
 class Judge {
  public:
@@ -26,7 +28,7 @@ class Judge {
   std::vector<Ruling> rulings() const {
     return {coordinator(),   charter(), round_keys(), colluding_sites(), colluding_holders(),
             contributions(), epsilon(), alone(),      budget(),          required_holders(),
-            columns(),       records(), person(),     approvals()};
+            columns(),       records(), person(),     program(),         approvals()};
   }
 
  private:
@@ -39,6 +41,17 @@ class Judge {
     return {rule, good ? Outcome::kKept : Outcome::kBroken, std::move(text)};
   }
   bool knows(const crypto::SitePublicKey& key) const { return key == q_.self.key || pins_.knows(key); }
+
+  Ruling program() const {
+    for (const features::NamedMap& map : proposal_.plan.maps) {
+      if (map.map->needs_torch() && !q_.with_torch)
+        return broken(
+            kProgram,
+            fmt::format("the map \"{}\" needs LibTorch, which muffle-site does without: `muffle` has it",
+                        map.name));
+    }
+    return kept(kProgram, "this program can sum the records by the round's maps");
+  }
 
   Ruling coordinator() const {
     if (!pins_.coordinator)
@@ -162,10 +175,10 @@ class Judge {
   Ruling budget() const {
     const privacy::PrivacyUnit unit = privacy::unit_of(proposal_.plan.noise);
     if (q_.ledger.unit && *q_.ledger.unit != unit)
-      return broken("budget", fmt::format("the ledger counts {}, and the proposal {}",
-                                          privacy::in_words(*q_.ledger.unit), privacy::in_words(unit)));
+      return broken(kBudget, fmt::format("the ledger counts {}, and the proposal {}",
+                                         privacy::in_words(*q_.ledger.unit), privacy::in_words(unit)));
     const privacy::Quote quote = privacy::quote(q_.ledger, mu(), true, policy_.delta);
-    return at_most("budget", quote.allowed, quote.text);
+    return at_most(kBudget, quote.allowed, quote.text);
   }
 
   Ruling required_holders() const {
@@ -307,9 +320,14 @@ Verdict policy_verdict(const Policy& policy, const Pins& pins, const Question& q
   };
   if (any(Outcome::kBroken)) {
     verdict.answer = Verdict::Answer::kDecline;
-    const bool budget_alone = std::ranges::all_of(
-        verdict.rulings, [](const Ruling& r) { return r.outcome != Outcome::kBroken || r.rule == "budget"; });
-    verdict.code = budget_alone ? release::DeclineCode::kBudget : release::DeclineCode::kPolicy;
+    const auto alone = [&](const char* rule) {
+      return std::ranges::all_of(
+          verdict.rulings, [&](const Ruling& r) { return r.outcome != Outcome::kBroken || r.rule == rule; });
+    };
+    using release::DeclineCode;
+    verdict.code = alone(kProgram)  ? DeclineCode::kNeedsTorch
+                   : alone(kBudget) ? DeclineCode::kBudget
+                                    : DeclineCode::kPolicy;
   } else {
     verdict.answer = any(Outcome::kWaits) ? Verdict::Answer::kWait : Verdict::Answer::kYes;
   }

@@ -171,6 +171,47 @@ simulated() {
   says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
 }
 
+# A site's act as a job of several ranks, and by muffle-site; the same round.
+ranks() {
+  local site_program name r
+  site_program=$(dirname "$MUFFLE")/muffle-site
+  make_consortium
+  study >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  ends 0 coordinator charter --title Stays
+  for name in north south west; do
+    { echo days,ward; for i in {1..60}; do echo "$((i % 40)),medicine"; done; } >"$work/$name/stays.csv"
+    sed -i -e 's/^format = .*/format = "csv"/' -e 's/^features = .*/features = "stays.csv"/' -e 's/^largest_epsilon = .*/largest_epsilon = 1.0/' \
+      -e 's/^approvals = .*/approvals = 0/' -e 's/^approvers = .*/approvers = []/' -e 's/^on_error = .*/on_error = "reject-file"/' \
+      -e 's/^deadline_s = .*/deadline_s = 60.0/' "$work/$name/site.toml"
+    ends 0 "$site_program" site join --site "$work/$name"
+  done
+  says 0 'waits for|no round of this party' site step "$work/north"
+  ends 0 coordinator propose --config "$work/study.toml" --title stays
+  # A bad record in the last rank's part: all end with the code, nobody is charged.
+  echo 12,nowhere >>"$work/north/stays.csv"
+  each "$work/said" 3 site step --site "$work/north" >"$work/log" 2>&1 || true
+  check "all ranks end with 65 where one has a bad record" test "$(cat "$work"/said/*.code | tr '\n' ' ')" = "65 65 65 "
+  check "nobody says which record it is" test -z "$(grep -rE 'nowhere|record 6[01]|line 62' "$work"/said)"
+  check "and nothing was charged" test -z "$(grep -l INTENT "$work/north/ledger.jsonl" 2>/dev/null)"
+  sed -i '$d' "$work/north/stays.csv"
+  says 2 'muffle-site is one process' on_ranks 2 "$site_program" site step --site "$work/north"
+  # Rank 0 alone opens keys: another rank that did would never come back.
+  says 0 'contributed, for charge' on_ranks 3 env LD_PRELOAD="$FILE_CALLS" MUFFLE_HANG=open@/keys/ MUFFLE_HANG_RANK=2 "$MUFFLE" site step --site "$work/north"
+  cp "$work/north/outbox/"*-contribution-*.mfm "$work/first"
+  says 0 "waits for the coordinator's seal" on 2 site step --site "$work/north"
+  check "again, on other ranks: the same contribution" cmp "$work/first" "$work/north/outbox/"*-contribution-*.mfm
+  says 0 'contributed, for charge' on 2 site step --site "$work/south"
+  says 0 'contributed, for charge' "$site_program" site step --site "$work/west"
+  ends 0 coordinator step
+  for name in north south; do says 0 'opened the sum of 3' on 2 site step --site "$work/$name"; done
+  says 0 'opened the sum of 3' "$site_program" site step --site "$work/west"
+  says 0 'released' "$site_program" coordinator step --coordinator "$work/trial"
+  says 0 'consistent' "$site_program" verify "$exchange"/*-release.mfl --evidence "$exchange" --require-signature "$work/trial/card.mfm"
+  check "one charge each" test "$(cat "$work"/{north,south,west}/ledger.jsonl | grep -c INTENT)" = 3
+  check "muffle-site needs neither MPI nor LibTorch nor CUDA" test -z "$(ldd "$site_program" | grep -iE 'mpi|pmix|torch|c10|cuda|nccl|xgboost')"
+}
+
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=(people simulated page); fi
 for part in "${parts[@]}"; do "$part"; done

@@ -36,7 +36,9 @@ struct ConsortiumOfFolders {
   explicit ConsortiumOfFolders(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0},
                                std::uint64_t records = 0,
                                const std::vector<std::size_t>& categories = {3, 4, 2})
-      : world(parties, records, categories), round(world.round()) {
+      : ConsortiumOfFolders(parties, plan_of(records, categories)) {}
+  ConsortiumOfFolders(privacy::RoundParties parties, release::ReleasePlan plan)
+      : world(parties, std::move(plan)), round(world.round()) {
     std::filesystem::create_directory(folder / "exchange");
     exchange = make_exchange((folder / "exchange").string());
     exchange->put(release::proposal_name(round.id), world.proposed);

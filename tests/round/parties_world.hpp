@@ -24,10 +24,12 @@ inline release::ReleasePlan plan_of(std::uint64_t records,
 /// Everybody's keys, and what they send one another.
 struct World {
   explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0,
-                 const std::vector<std::size_t>& categories = {3, 4, 2}) {
+                 const std::vector<std::size_t>& categories = {3, 4, 2})
+      : World(parties, plan_of(records, categories)) {}
+  World(privacy::RoundParties parties, release::ReleasePlan plan) {
     release::Proposal proposal;
     proposal.title = "stays of 2026";
-    proposal.plan = plan_of(records, categories);
+    proposal.plan = std::move(plan);
     proposal.parties = parties;
     for (int i = 0; i < parties.sites; ++i) {
       sites.push_back(crypto::SiteKey::generate("site" + std::to_string(i)));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/embed/embedding.hpp"
 #include "muffle/round/draft.hpp"
 
 namespace muffle::app {
@@ -115,8 +117,8 @@ struct ServeCommand {
   std::string cert, key, client_ca;  ///< PEM files; empty: none
 };
 
-/// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`: the verbs of people. Not collective;
-/// they read no record.
+/// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`. All but a site's steps are not
+/// collective, and read no record.
 struct PartyCommand {
   std::string verb;          ///< "site init", "coordinator propose", "round status", ...
   std::string folder = ".";  ///< the party's own
@@ -136,6 +138,10 @@ struct PartyCommand {
   double every_s = 60;                          ///< of run: between two steps
   std::string html;                             ///< of status: the page's file; empty: none
   ServeCommand serve;
+  bool with_torch = true;  ///< whether this program sums maps that need LibTorch
+
+  /// Whether this is site_step(), not party_command().
+  bool is_site_step() const { return verb == "site step" || verb == "site run"; }
 };
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
@@ -150,10 +156,19 @@ struct SimulateCommand {
 /// @throws ConfigError; Error  of an act that failed, with its exit code.
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
 
-/// `muffle site step`, `site run` and `coordinator step`. The site's read its records, once its policy says
-/// yes.
-/// @throws as round/step.hpp: the first round's error, once all rounds had their step.
-void step_command(const PartyCommand& command, std::ostream& out);
+/// What a site's step computes with.
+struct SiteMachine {
+  comm::HostComm& comm;  ///< of the site's own job
+  int cores = 1;         ///< that this rank owns
+  /// As features.device says. Collective.
+  std::function<embed::Embedder(const Config&, release::ReleasePlan)> make_embedder;
+};
+/// `muffle site step` and `site run`, which read the site's records, once its policy says yes. Collective
+/// over the ranks of the site's own job: all sum its records, and root alone has its keys (round::SiteRanks).
+/// @throws as round/step.hpp: the first round's error, once all rounds had their step. Agreed.
+void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out);
+/// `muffle coordinator step`. Not collective. @throws as site_step().
+void coordinator_step_command(const PartyCommand& command, std::ostream& out);
 /// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
 /// ends. Needs a network, and no key. @throws as round::synchronise().
 void sync_party(const PartyCommand& command, bool site, std::ostream& out);

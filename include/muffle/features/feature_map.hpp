@@ -113,6 +113,9 @@ class FeatureMap {
   /// Does it count the codes of a table's columns (muffle/features/pairs.hpp)?
   virtual const TableFeatures* tables() const { return nullptr; }
 
+  /// Are records summed by code that needs LibTorch? A program without it (muffle-site) declines such rounds.
+  virtual bool needs_torch() const { return false; }
+
   /// The map as it sums records, on the CPU.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;
 };

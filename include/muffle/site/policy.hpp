@@ -40,6 +40,7 @@ struct Question {
   std::span<const release::SignedHeader> round_keys;  ///< what key holders have published
   std::span<const release::SignedHeader> approvals;   ///< kept at this site
   const privacy::LedgerState& ledger;                 ///< the site's own, with its budget
+  bool with_torch = true;  ///< whether the program that asks sums maps that need LibTorch
 };
 
 /// What one rule says.
