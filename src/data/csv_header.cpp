@@ -44,6 +44,9 @@ bool is_unnamed(std::span<const std::string_view> names, std::size_t column) {
   const auto nameless = [](std::string_view name) {
     constexpr std::string_view kPandas = "Unnamed: ";
     name = schema::trimmed(name);
+    if (name.size() > 3 && name.starts_with("...") &&  // readr's
+        name.find_first_not_of("0123456789", 3) == std::string_view::npos)
+      return true;
     return name.empty() || (name.size() > kPandas.size() && name.starts_with(kPandas) &&
                             name.find_first_not_of("0123456789.", kPandas.size()) == std::string_view::npos);
   };

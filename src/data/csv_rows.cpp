@@ -374,12 +374,14 @@ void CsvRows::parse() {
 /// @throws DataError  it has a byte that no text in UTF-8 has.
 void CsvRows::check_text(std::string_view row) const {
   std::size_t bad = valid_utf8(row);
-  const char* what = "has bytes that are not UTF-8 in";
+  const char* what = "has bytes that are not UTF-8 (is data.encoding \"windows-1252\" or \"utf-16\"?) in";
   if (const std::size_t nul = row.find('\0'); nul < bad) {
     bad = nul;
     what = "has a NUL byte (is data.encoding \"utf-16\"?) in";
   }
   if (bad >= row.size()) return;
+  if (in_header_ && (row.starts_with("\x93NUMPY") || row.starts_with("PK\x03\x04")))
+    what = "is that of a NumPy file (data.format = \"npz\"), and no text in";
   bool quoted = false;
   std::size_t field = 1;
   for (const char c : row.substr(0, bad)) {

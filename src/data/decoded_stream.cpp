@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
+#include <utility>
 
 #include "muffle/core/text.hpp"
 
@@ -17,7 +19,12 @@ constexpr auto kFailed = static_cast<std::size_t>(-1);
 iconv_t open_iconv(const std::string& encoding) {
   // Behind a stroke iconv takes orders: to leave out what it cannot decode, for one.
   if (encoding.empty() || encoding.find('/') != std::string::npos) return kNone;
-  return ::iconv_open("UTF-8", encoding == "latin-1" ? "ISO-8859-1" : encoding.c_str());
+  static constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"latin-1", "ISO-8859-1"}, {"utf-8-sig", "UTF-8"}, {"mac-roman", "MACINTOSH"}};
+  for (const auto& [name, known] : kOthers) {
+    if (encoding == name) return ::iconv_open("UTF-8", known);
+  }
+  return ::iconv_open("UTF-8", encoding.c_str());
 }
 
 }  // namespace

@@ -76,17 +76,25 @@ bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
   if (first == text.end()) return false;
   std::string_view prefix = text.substr(0, static_cast<std::size_t>(first - text.begin()));
   text.remove_prefix(prefix.size());
-  // The sign behind the prefix, or a number that begins with its mark.
+  // The sign behind the prefix.
+  bool inside = false;
   for (const std::string_view minus : {schema::kNegatives[0], schema::kNegatives[1]}) {
     const std::string_view sign = minus.substr(0, minus.size() - 1);
     if (!prefix.ends_with(sign)) continue;
     prefix.remove_suffix(sign.size());
     style = minus;
+    inside = !prefix.empty();
   }
   if (prefix == "+") prefix = {};
   const auto last = std::find_if(text.rbegin(), text.rend(), is_digit).base();
   std::string_view suffix = text.substr(static_cast<std::size_t>(last - text.begin()));
   text.remove_suffix(suffix.size());
+  if (prefix.ends_with('(') && suffix.starts_with(')')) {
+    style = "(1)";
+    inside = true;
+    prefix.remove_suffix(1);
+    suffix.remove_prefix(1);
+  }
   if (suffix.starts_with('-')) {
     style = "1-";
     suffix.remove_prefix(1);
@@ -101,18 +109,24 @@ bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
   }
   begun_ = true;
   negative = !style.empty();
-  if (negative) negative_ = style;
+  if (negative) {
+    negative_ = style;
+    inside_ = inside;
+  }
   field = text;
   return true;
 }
 
-/// @returns whether the field is a code, and the only one of its side.
-bool MarkGuess::take_code(std::string_view field) {
-  const auto code = bound_code(field);
-  if (!code) return false;
-  std::string& known = code->top ? top_ : bottom_;
-  if (known.empty()) known = field;
-  return known == field;
+/// The texts among the numbers as codes of bounds in this notation. @returns whether all are, one of a side.
+bool MarkGuess::take_codes(schema::Notation& n) const {
+  for (const std::string& text : codes_) {
+    const auto code = bound_code(text, n);
+    if (!code) return false;
+    std::string& known = code->top ? n.top_code : n.bottom_code;
+    if (!known.empty()) return false;
+    known = text;
+  }
+  return true;
 }
 
 void MarkGuess::look_at(std::string_view field) {
@@ -120,7 +134,8 @@ void MarkGuess::look_at(std::string_view field) {
   std::string_view digits = field;
   bool negative = false;
   if (!take_affixes(digits, negative)) {
-    fits_ = take_code(field);
+    if (!codes_.contains(field)) codes_.emplace(field);
+    fits_ = codes_.size() <= kMostCodes;
     return;
   }
   if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) {
@@ -166,9 +181,8 @@ std::vector<MarkReading> MarkGuess::readings() const {
     MarkReading reading{c.notation, c.grid, c.has_decimals, c.has_thousands};
     reading.notation.prefix = prefix_;
     reading.notation.suffix = suffix_;
-    reading.notation.negative = negative_;
-    reading.notation.top_code = top_;
-    reading.notation.bottom_code = bottom_;
+    reading.notation.negative = inside_ ? prefix_ + negative_ + suffix_ : negative_;
+    if (!take_codes(reading.notation)) continue;
     if (!thousands_.empty() && !reading.notation.thousands_mark.empty() &&
         mark_at(thousands_, reading.notation.thousands_mark) > 0)
       reading.notation.thousands_mark = thousands_;

@@ -11,11 +11,10 @@ namespace muffle::data {
 namespace {
 
 /// Names that others give to records and labels.
-constexpr std::pair<const char*, const char*> kOtherNames[] = {{"x_train", "y_train"},
-                                                               {"train_images", "train_labels"},
-                                                               {"X", "y"},
-                                                               {"images", "labels"},
-                                                               {"data", "labels"}};
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"x_train", "y_train"}, {"train_images", "train_labels"},
+    {"arr_0", "arr_1"},     {"X", "y"},
+    {"images", "labels"},   {"data", "labels"}};
 
 /// What to do where an archive has no such array.
 std::string advice(const std::string& path) {

@@ -116,6 +116,10 @@ void PublicColumn::take(const Reading& r, DraftColumn& c) const {
   c.type = r.type;
   c.notation = r.notation;
   if (guess_.are_codes()) c.note = kAreCodes;
+  if (schema::is_number_type(c.type) && !guess_.words().empty()) {
+    c.missing->insert(c.missing->end(), guess_.words().begin(), guess_.words().end());
+    c.note = kHasWords;
+  }
   if (schema::is_temporal_type(c.type)) return bound_times(r, c);
   if (schema::is_number_type(c.type)) return bound_numbers(r, c);
   const std::string shape = guess_.unknown_shape();

@@ -123,10 +123,13 @@ class NamedRows {
   bool pending_ = false;  ///< the first row was read, and nobody has looked at it
 };
 
+constexpr const char* kHasTexts = "a few texts stand among its numbers: are they missing values?";
+
 /// Of private records: the type, the notation, and the grid of whole numbers that are written as decimals.
 void guessed_from(const Reading& r, DraftColumn& c) {
   c.type = r.type;
   c.notation = r.notation;
+  if (!r.values.empty()) c.values = r.values;
   // Which number a code has is content.
   if (!c.notation.top_code.empty()) c.notation.top_code = schema::kFillIn;
   if (!c.notation.bottom_code.empty()) c.notation.bottom_code = schema::kFillIn;
@@ -134,6 +137,13 @@ void guessed_from(const Reading& r, DraftColumn& c) {
     c.step = 1.0;
     c.decimals = r.places;
   }
+}
+
+/// Above fields that look like dates or numbers, a text that does not is a name.
+bool is_unlike(const std::string& name, const ColumnGuess& fields) {
+  ColumnGuess of_name;
+  of_name.look_at(name);
+  return !fields.unknown_shape().empty() && of_name.unknown_shape().empty();
 }
 
 /// @returns whether the sample has all the columns: then their names are public by its owner's word.
@@ -190,7 +200,9 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     for (const Reading& r : guesses[j].readings(marks)) guessed_from(r, choices.emplace_back(column));
     settle(std::move(choices), column);
     // Text above numbers is a name.
-    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes();
+    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes() ||
+                 is_unlike(column.name, guesses[j]);
+    if (schema::is_number_type(column.type) && !guesses[j].words().empty()) column.note = kHasTexts;
     if (guesses[j].are_codes()) column.note = kAreCodes;
     if (const std::string shape = guesses[j].unknown_shape();
         column.type == ColumnType::kCategory && !shape.empty())

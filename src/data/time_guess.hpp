@@ -26,8 +26,6 @@ class TimeGuess {
   /// than one: nothing tells them apart. Times that are all midnight
   /// are dates, and seconds that are all 0 are written so.
   std::vector<TimeReading> readings() const;
-  /// All fields are eight digits, and a date each: perhaps they are numbers.
-  bool are_compact() const { return compact_; }
 
  private:
   struct Candidate {
@@ -41,11 +39,13 @@ class TimeGuess {
   };
 
   void add_formats_of(std::string_view field);
+  void try_on(Candidate& candidate, std::string_view field) const;
   void add(schema::ColumnType type, const std::string& order, const std::string& text);
 
   std::vector<Candidate> candidates_;
+  std::vector<std::string> early_;  ///< the first fields
   std::uint64_t count_ = 0;
-  bool compact_ = true;
+  bool compact_ = true;  ///< all fields are digits alone
 };
 
 }  // namespace muffle::data

@@ -65,17 +65,31 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-std::optional<BoundCode> bound_code(std::string_view field) {
+std::optional<BoundCode> bound_code(std::string_view field, const Notation& notation) {
   const auto first = std::find_if(field.begin(), field.end(), is_digit);
   const auto last = std::find_if(field.rbegin(), field.rend(), is_digit).base();
   if (first == field.end()) return std::nullopt;
   const std::string_view number(&*first, static_cast<std::size_t>(last - first));
-  const auto value = parse_number(ColumnType::kDecimal, number);
+  Notation marks;
+  marks.decimal_mark = notation.decimal_mark;
+  marks.thousands_mark = notation.thousands_mark;
+  const auto value = NumberText(ColumnType::kDecimal, marks, 0, 0).parse(number);
   if (!value || number.find_first_of("eE") != std::string_view::npos) return std::nullopt;
+  // The code's words stand around prefix and suffix, or between them and the number.
+  const auto word_of = [](std::string_view text, const std::string& affix) {
+    text = without_blanks(text);
+    const std::string_view known = without_blanks(affix);
+    if (!known.empty() && text.ends_with(known)) {
+      text.remove_suffix(known.size());
+    } else if (!known.empty() && text.starts_with(known)) {
+      text.remove_prefix(known.size());
+    }
+    return caseless(without_blanks(text));
+  };
   const std::string before =
-      caseless(without_blanks(field.substr(0, static_cast<std::size_t>(first - field.begin()))));
+      word_of(field.substr(0, static_cast<std::size_t>(first - field.begin())), notation.prefix);
   const std::string after =
-      caseless(without_blanks(field.substr(static_cast<std::size_t>(last - field.begin()))));
+      word_of(field.substr(static_cast<std::size_t>(last - field.begin())), notation.suffix);
   if (before.empty() && after.empty()) return std::nullopt;
   for (const CodeWords& words : kCodes) {
     if (before == words.before && after == words.after) return BoundCode{words.top, words.beyond, *value};

@@ -110,8 +110,12 @@ void write_number(const Column& column, double value, std::string& out) {
       out += 'T';
       return write_time(ticks / scale, column.decimals, out);
     }
-    case ColumnType::kTime:
-      return write_time(value, column.decimals, out);
+    case ColumnType::kTime: {
+      // Rounded once, and within the day: no 00:00:60, no 24:00:00.
+      const double scale = std::pow(10.0, column.decimals);
+      return write_time(std::min(std::round(value * scale), kSecondsADay * scale - 1) / scale,
+                        column.decimals, out);
+    }
     default:
       fmt::format_to(std::back_inserter(out), "{:.{}f}", value == 0 ? 0.0 : value, column.decimals);
   }

@@ -279,7 +279,8 @@ TEST_F(Npz, ArraysHaveNamesOfTheirOwn) {
     return spec("r.npz");
   };
   const std::vector<float> want = read_all(zipped(x_, y_)).x;
-  for (const auto& [records, labels] : {std::pair{"x_train", "y_train"}, {"train_images", "train_labels"}}) {
+  for (const auto& [records, labels] :
+       {std::pair{"x_train", "y_train"}, {"train_images", "train_labels"}, {"arr_0", "arr_1"}}) {
     DataSpec one = archive(records, labels);
     expect_error(ExitCode::kData,
                  {"array x", "is missing", std::string("data.arrays = [\"") + records, labels},

@@ -104,7 +104,7 @@ void require_passed(const Verification& verification);
 /// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
 /// ledger); no card if the file is refused.
 std::string verification_text(const Verification& verification);
-/// "format": "muffle-verification" (docs/reference/artifact-format.md).
+/// "format": "muffle-verification" (docs/reference/verification.md).
 std::string verification_json(const Verification& verification);
 
 }  // namespace muffle::release
