@@ -1,6 +1,7 @@
 # What `cmake --install build/cpu --prefix DIR` puts into a prefix, which may be moved afterwards: nothing in it holds its name
 # (docs/how-to/install.md). Included where there is a muffle: it needs LibTorch and MPI.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME muffle)
 set(shared "${CMAKE_INSTALL_DATAROOTDIR}/muffle")
 
 # Libraries of one's own stay where they are; those in the prefix are found from wherever it lies.
