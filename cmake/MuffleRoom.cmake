@@ -175,7 +175,7 @@ function(muffle_kinds room file suffix)
     if(suffix MATCHES "\\.")
       set(source "${kind}_${suffix}")
     endif()
-    file(STRINGS "${source}" with_torch REGEX "torch::|<torch/" LIMIT_COUNT 1)  # tests/support/without_torch.cpp stands in for it
+    file(STRINGS "${source}" with_torch REGEX "torch::|<torch/" LIMIT_COUNT 1)  # those that LibTorch alone builds, such as networks and twins
     if(MUFFLE_TORCH OR NOT with_torch)
       target_sources(${target} PRIVATE "${source}")
     endif()
