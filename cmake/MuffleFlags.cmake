@@ -71,8 +71,9 @@ endif()
 
 # muffle_use_torch(target [sources that do not include it...]): compile the target's sources against LibTorch
 # (private: torch stays out of the interface of rooms that hide it). Loading the precompiled header takes seconds.
+# A program with the property MUFFLE_WITHOUT_TORCH needs none of these sources, and is linked without.
 function(muffle_use_torch target)
-  target_link_libraries(${target} PRIVATE muffle::torch OpenMP::OpenMP_CXX)
+  target_link_libraries(${target} PRIVATE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:MUFFLE_WITHOUT_TORCH>>>:muffle::torch> OpenMP::OpenMP_CXX)
   if(MUFFLE_PCH)
     target_precompile_headers(${target} REUSE_FROM muffle_pch)
     set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

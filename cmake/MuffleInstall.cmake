@@ -6,7 +6,9 @@ set(shared "${CMAKE_INSTALL_DATAROOTDIR}/muffle")
 
 # Libraries of one's own stay where they are; those in the prefix are found from wherever it lies.
 set_target_properties(muffle PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(muffle-torch PROPERTIES INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS muffle RUNTIME)
+install(TARGETS muffle-torch RUNTIME DESTINATION libexec/muffle)  # where program_light.cpp looks for it
 
 # The launchers as commands.
 set(commands "${PROJECT_BINARY_DIR}/installed")
