@@ -1,15 +1,23 @@
 # What `cmake --install build/cpu --prefix DIR` puts into a prefix, which may be moved afterwards: nothing in it holds its name
 # (docs/how-to/install.md). Where there is no muffle (preset site), muffle-site alone.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME muffle)
 set(shared "${CMAKE_INSTALL_DATAROOTDIR}/muffle")
 
 # Libraries of one's own stay where they are; those in the prefix are found from wherever it lies.
 set(programs muffle-site)
 if(TARGET muffle)
   list(APPEND programs muffle)
+  set_target_properties(muffle-torch PROPERTIES INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS muffle-torch RUNTIME DESTINATION libexec/muffle)  # where program_light.cpp looks for it
 endif()
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS ${programs} RUNTIME)
+foreach(program IN LISTS programs)
+  install(TARGETS ${program} RUNTIME COMPONENT ${program})
+endforeach()
+foreach(page how-to/sites.md how-to/sites-network.md reference/sites.md)  # of a package of that program alone
+  install(FILES docs/${page} DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/muffle-site" COMPONENT muffle-site EXCLUDE_FROM_ALL)
+endforeach()
 
 if(TARGET muffle)
 # The launchers as commands.
@@ -42,14 +50,15 @@ if(NOT MUFFLE_SANITIZE)
       COMMAND ${program} completion bash > "${manual}/${program}"
       COMMAND ${program} completion zsh > "${manual}/${zsh}"
       COMMAND ${program} completion fish > "${manual}/${program}.fish")
-    install(FILES "${manual}/${program}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions")
-    install(FILES "${manual}/${zsh}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions")
-    install(FILES "${manual}/${program}.fish" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d")
+    install(FILES "${manual}/${program}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions" COMPONENT ${program})
+    install(FILES "${manual}/${zsh}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions" COMPONENT ${program})
+    install(FILES "${manual}/${program}.fish" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d" COMPONENT ${program})
   endforeach()
   add_custom_command(OUTPUT "${manual}/written" ${write} COMMAND "${CMAKE_COMMAND}" -E touch "${manual}/written"
     DEPENDS ${programs} COMMENT "Writing man pages and completions" VERBATIM)
   add_custom_target(muffle_manual ALL DEPENDS "${manual}/written")
-  install(DIRECTORY "${manual}/man/" TYPE MAN)
+  install(DIRECTORY "${manual}/man/" TYPE MAN PATTERN muffle-site.8 EXCLUDE)
+  install(FILES "${manual}/man/man8/muffle-site.8" DESTINATION "${CMAKE_INSTALL_MANDIR}/man8" COMPONENT muffle-site)
 endif()
 
 # Removes what the last installation put down: cmake --build build/cpu --target uninstall

@@ -18,6 +18,7 @@
 #include "muffle/core/process.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -138,6 +139,7 @@ int main(int argc, char** argv) {
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {
+    muffle::app::become_needed_program(argc, argv);
     // Until the configuration is read, its default holds.
     watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
     if (muffle::comm::launched_by_mpi()) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "by_class.hpp"
@@ -89,5 +91,21 @@ class BaseGenerator : public Generator {
   std::vector<torch::nn::Linear> linear_;
   std::vector<std::shared_ptr<SyncBatchNorm>> norm_;
 };
+
+/// A line of the table (network_kinds.inc).
+struct NetworkKind {
+  std::string_view name;  ///< NetworkSettings::kind()
+  /// The settings have no problems with the schema.
+  std::shared_ptr<Generator> (*build)(const NetworkSettings& settings, const schema::Schema& schema,
+                                      std::uint64_t seed, std::shared_ptr<TensorCollective> collective);
+};
+
+/// NetworkKind::build of a network whose constructor takes the same.
+template <class Settings, class Network>
+std::shared_ptr<Generator> build_as(const NetworkSettings& settings, const schema::Schema& schema,
+                                    std::uint64_t seed, std::shared_ptr<TensorCollective> collective) {
+  return std::make_shared<Network>(dynamic_cast<const Settings&>(settings), schema, seed,
+                                   std::move(collective));
+}
 
 }  // namespace muffle::model

@@ -16,13 +16,6 @@ std::uint64_t whole(double number) {
   return number < kExact ? static_cast<std::uint64_t>(number) : std::numeric_limits<std::uint64_t>::max();
 }
 
-/// @throws ConfigError with all problems of these settings for records of this schema.
-void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema) {
-  settings::Problems problems;
-  settings.problems(&schema, problems);
-  problems.throw_if_any("the network cannot be built");
-}
-
 }  // namespace
 
 void NetworkSettings::Count::add_normed(double features) {
@@ -78,7 +71,9 @@ void NetworkSettings::read_json(const JsonFields& fields) {
 }
 
 NetworkSize NetworkSettings::size(const schema::Schema& schema) const {
-  require_no_problems(*this, schema);
+  settings::Problems found;
+  problems(&schema, found);
+  found.throw_if_any("the network cannot be built");
   return counted(schema);
 }
 
@@ -88,12 +83,6 @@ NetworkSize NetworkSettings::counted(const schema::Schema& schema) const {
   for (const std::size_t width : hidden) count.add_normed(static_cast<double>(width));
   add_last(schema, count);
   return {whole(count.parameters), whole(count.normed_features), whole(count.norms)};
-}
-
-std::shared_ptr<Generator> NetworkSettings::build(const schema::Schema& schema, std::uint64_t seed,
-                                                  std::shared_ptr<TensorCollective> collective) const {
-  require_no_problems(*this, schema);
-  return build_checked(schema, seed, std::move(collective));
 }
 
 double NetworkSettings::numbers_at_once(const schema::Schema& schema) const {

@@ -3,6 +3,7 @@
 
 Scripts for zsh and fish are tried where these shells are there.
 """
+import functools
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ def run(*command, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
 
 
+@functools.cache
 def muffle(*words):
     done = run(MUFFLE, *words)
     if done.returncode != 0:
