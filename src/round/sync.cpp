@@ -106,13 +106,14 @@ class Synchronisation {
       require_message(name, *bytes);
     }
     local_.put(name, *bytes);
+    if (is_of_no_round(name) || release::is_proposal_name(name)) ++known_;
     out_.fetched.push_back(name);
   }
 
   /// The most bytes that it may have. @throws ProtocolError  it is of nothing that is known here.
   std::uint64_t most_of(const std::string& name) {
     if (is_of_no_round(name) || release::is_proposal_name(name)) {
-      if (++known_ > limits_.messages)
+      if (known_ >= limits_.messages)
         throw ProtocolError(fmt::format(
             "{} cards, charters, keys and proposals lie here, and no more are taken.", limits_.messages));
       return order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords;
