@@ -172,6 +172,7 @@ class Party {
                                [&](std::uint64_t number) { return store_.has_round_key(number); },
                                [&](std::uint64_t number) { return store_.round_key(number); },
                                [&](std::uint64_t number) { store_.erase_round_key(number); },
+                               round.shares_keys() ? store_.shares_file(round.id) : std::filesystem::path(),
                                {}});
   }
 

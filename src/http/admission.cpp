@@ -51,6 +51,10 @@ bool is_called(const std::string& name, const SignedHeader& h) {
       return name == release::seal_name(h.round);
     case MessageKind::kOpening:
       return name == release::opening_name(h.round, h.sender);
+    case MessageKind::kStandInRequest:
+      return name == release::stand_in_request_name(h.round);
+    case MessageKind::kStandIn:
+      return name == release::stand_in_name(h.round, h.sender);
     case MessageKind::kRelease:
       return name == release::release_statement_name(h.round);
     case MessageKind::kReceipt:
@@ -127,7 +131,8 @@ class Folder {
     const auto round = rounds_.find(release::short_id(header.round));
     if (round == rounds_.end() || round->second.id != header.round)
       return Refusal{403, "it is of a round whose proposal is not here."};
-    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease;
+    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease ||
+                             header.kind == MessageKind::kStandInRequest;
     if (coordinates ? header.sender != round->second.coordinator
                     : !round->second.parties.contains(header.sender))
       return Refusal{403, "its sender has no such part in its round."};

@@ -148,12 +148,16 @@ std::string with_less_noise(double times, const Guarantee& promised) {
 
 std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
   const RoundParties& p = mode.parties;
+  const std::string stood_in = mode.stood_in > 0
+                                   ? fmt::format(" ({} of them {} missing, and others stood in)",
+                                                 mode.stood_in, mode.stood_in == 1 ? "was" : "were")
+                                   : "";
   const std::string alone =
       promised ? fmt::format(", which is {}", with_less_noise(std::sqrt(p.expected - p.colluding), *promised))
                : "";
   return fmt::format(
       "The sums of {} of {} invited institutions came together in signed messages, each under its own share "
-      "of the noise and a mask for each of {} key holders, who opened the total together: nobody, the "
+      "of the noise and a mask for each of {} key holders, who opened the total together{}: nobody, the "
       "coordinator included, saw a sum without its noise. The promise holds against whoever sees all "
       "messages, "
       "and against any {} of these sites and any {} of the key holders that pool all they know, the "
@@ -161,7 +165,8 @@ std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
       "opened "
       "one total with a key. If everybody else betrays a site, and the cryptography breaks, its own share "
       "protects it still: mu is then at most sqrt({}) times the promised one{}.",
-      mode.sealed, p.sites, p.holders, p.colluding, p.colluding_holders, p.expected - p.colluding, alone);
+      mode.sealed, p.sites, p.holders, stood_in, p.colluding, p.colluding_holders, p.expected - p.colluding,
+      alone);
 }
 
 void check(const std::optional<SignedSites>& sites, int ranks, settings::Problems& problems) {
@@ -208,6 +213,9 @@ void require_valid(const AggregationMode& mode) {
     problems.unless(round->sealed >= round->parties.least && round->sealed <= round->parties.sites,
                     fmt::format("{} contributions count, and it must be {} to {}", round->sealed,
                                 round->parties.least, round->parties.sites));
+    problems.unless(round->stood_in >= 0 && round->stood_in <= round->parties.missing_holders,
+                    fmt::format("others stood in for {} key holders, and {} may be missing", round->stood_in,
+                                round->parties.missing_holders));
   }
   problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }

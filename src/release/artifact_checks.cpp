@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "artifact_header.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
@@ -47,6 +49,10 @@ void check_aggregation(const Artifact& a, Problems& wrong) {
     wrong.unless(a.round->sites.size() == static_cast<std::size_t>(apart->sealed) &&
                      a.round->holders.size() == static_cast<std::size_t>(apart->parties.holders),
                  "it names other numbers of sites and key holders than its noise is of");
+    const auto missing = std::ranges::count_if(
+        a.round->holders, [](const RoundRecord::Holder& h) { return h.opening.empty(); });
+    wrong.unless(missing == apart->stood_in,
+                 "it names another number of key holders that were missing than its noise is of");
     wrong.unless(a.ledger_charge.empty() && a.data_id.empty(),
                  "it is charged to one ledger, and each site of a round charges its own");
   }
@@ -59,7 +65,7 @@ void check_values(const Artifact& a, Problems& wrong) {
   const privacy::Apart* const apart = privacy::apart(a.aggregation);
   if (apart != nullptr) sites.emplace(a.noise, apart->parties);
   const auto carried = [&](std::size_t p, std::size_t r) {
-    return sites ? sites->total_sigma(apart->sealed, apart->parties.holders, p, r)
+    return sites ? sites->total_sigma(apart->sealed, apart->opened(), p, r)
                  : carried_sigma(a, a.aggregation, p, r);
   };
   if (const auto index = out_of_range(a, a.values, carried))

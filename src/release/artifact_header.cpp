@@ -23,7 +23,8 @@ json apart_to_header(const privacy::Apart& mode) {
           {"colluding_sites", p.colluding},
           {"holders", p.holders},
           {"colluding_holders", p.colluding_holders},
-          {"missing_holders", p.missing_holders}};
+          {"missing_holders", p.missing_holders},
+          {"stood_in", mode.stood_in}};
 }
 
 json round_to_header(const RoundRecord& r) {
@@ -31,8 +32,14 @@ json round_to_header(const RoundRecord& r) {
   for (const RoundRecord::Site& s : r.sites)
     sites.push_back(
         {{"name", s.name}, {"key", s.key}, {"contribution", s.contribution}, {"charge", s.charge}});
-  for (const RoundRecord::Holder& h : r.holders)
-    holders.push_back({{"name", h.name}, {"key", h.key}, {"opening", h.opening}});
+  for (const RoundRecord::Holder& h : r.holders) {
+    holders.push_back({{"name", h.name}, {"key", h.key}});
+    if (h.opening.empty()) {
+      holders.back()["stand_ins"] = h.stand_ins;
+    } else {
+      holders.back()["opening"] = h.opening;
+    }
+  }
   return {{"id", r.id},     {"title", r.title},          {"coordinator", r.coordinator},
           {"seal", r.seal}, {"sites", std::move(sites)}, {"holders", std::move(holders)}};
 }
@@ -41,8 +48,22 @@ RoundRecord read_round(const JsonFields& f) {
   RoundRecord r{f.hex("id", 64), f.text("title", 256), f.hex("coordinator", 64), f.hex("seal", 64), {}, {}};
   for (const JsonFields& s : f.objects("sites", std::size_t{1} << 16))
     r.sites.push_back({s.text("name", 64), s.hex("key", 64), s.hex("contribution", 64), s.hex("charge", 32)});
-  for (const JsonFields& h : f.objects("holders", 16))
-    r.holders.push_back({h.text("name", 64), h.hex("key", 64), h.hex("opening", 64)});
+  for (const JsonFields& h : f.objects("holders", 16)) {
+    RoundRecord::Holder& holder = r.holders.emplace_back();
+    holder.name = h.text("name", 64);
+    holder.key = h.hex("key", 64);
+    if (!h.has("stand_ins")) {
+      holder.opening = h.hex("opening", 64);
+      continue;
+    }
+    const json& ids = h.at("stand_ins");
+    if (!ids.is_array() || ids.empty() || ids.size() > 16) h.fail("stand_ins", "is no list of 1 to 16");
+    for (const json& id : ids) {
+      const auto* text = id.get_ptr<const std::string*>();
+      if (text == nullptr || !is_hex(*text, 64)) h.fail("stand_ins", "has an entry that is no id");
+      holder.stand_ins.push_back(*text);
+    }
+  }
   for (const RoundRecord::Site& s : r.sites) {
     if (!crypto::valid_site_name(s.name)) f.fail("sites", "has a name that is none of a site");
   }
@@ -61,7 +82,8 @@ privacy::AggregationMode read_apart(const JsonFields& f) {
                              .holders = count("holders"),
                              .colluding_holders = count("colluding_holders"),
                              .missing_holders = count("missing_holders")},
-                            count("sealed")};
+                            count("sealed"),
+                            count("stood_in")};
   // Before anything is computed of these numbers.
   try {
     privacy::require_valid(privacy::AggregationMode(mode));

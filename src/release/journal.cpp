@@ -30,9 +30,10 @@ constexpr BookWords kJournalWords{.noun = "journal",
 const std::initializer_list<std::string_view> kLineKinds = {"SEAL", "PENDING", "ERASED", "BEGIN", "REPAIR"};
 constexpr std::size_t kBegin = 3, kRepair = 4;
 /// Of whom a PENDING may be.
-const std::initializer_list<std::string_view> kSent = {"seal", "opening", "release", "receipt"};
-constexpr std::array kSentKinds = {MessageKind::kSeal, MessageKind::kOpening, MessageKind::kRelease,
-                                   MessageKind::kReceipt};
+const std::initializer_list<std::string_view> kSent = {"seal",     "opening", "stand-in-request",
+                                                       "stand-in", "release", "receipt"};
+constexpr std::array kSentKinds = {MessageKind::kSeal,    MessageKind::kOpening, MessageKind::kStandInRequest,
+                                   MessageKind::kStandIn, MessageKind::kRelease, MessageKind::kReceipt};
 
 Json begin_line(const Chain& chain, std::string_view kind) {
   return {{"format", kJournalFormat},
@@ -67,6 +68,9 @@ const char* contradiction(const JournalState& state, const JournalEntry& e) {
     return "a second PENDING of a kind of message in a round";
   if (e.kind == Kind::kPending && e.what == MessageKind::kOpening && !state.seal_of(e.key))
     return "an opening without the SEAL that it opens";
+  if (e.kind == Kind::kPending && e.what == MessageKind::kStandIn &&
+      !state.pending(e.round, MessageKind::kOpening))
+    return "a stand-in without an opening of its own";
   if (e.kind == Kind::kErased && state.erased(e.key)) return "a second ERASED of a round key";
   return nullptr;
 }

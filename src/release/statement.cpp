@@ -70,7 +70,7 @@ std::string mechanism(const Artifact& a) {
     text += fmt::format(
         "To its integer sums each of the {} sites added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
         "TOMS "
-        "42(1), 2016), with s in lattice units: {}; and each of the {} key holders, when it opened the "
+        "42(1), 2016), with s in lattice units: {}; and each of {} key holders, when it opened the "
         "total, "
         "round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: {}. Their "
         "sum "
@@ -79,7 +79,7 @@ std::string mechanism(const Artifact& a) {
         "ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem 3), so the tight "
         "analytic "
         "bound holds (Balle & Wang, ICML 2018, Theorem 8).",
-        round->sealed, drawn_text(a, plan.shares()), round->parties.holders,
+        round->sealed, drawn_text(a, plan.shares()), round->opened(),
         drawn_text(a, plan.top_ups(round->sealed)), drawn_text(a, a.noise.parts));
   } else if (const auto plan = shares(a)) {
     text += fmt::format(
@@ -181,10 +181,16 @@ std::vector<std::string> warnings(const Artifact& a) {
 json round_json(const Artifact& a) {
   const privacy::Apart& mode = *privacy::apart(a.aggregation);
   const privacy::RoundParties& p = mode.parties;
-  json out = {{"round", a.round->id},   {"invited", p.sites},
-              {"expected", p.expected}, {"least", p.least},
-              {"sealed", mode.sealed},  {"colluding_sites", p.colluding},
-              {"holders", p.holders},   {"colluding_holders", p.colluding_holders}};
+  json out = {{"round", a.round->id},
+              {"invited", p.sites},
+              {"expected", p.expected},
+              {"least", p.least},
+              {"sealed", mode.sealed},
+              {"colluding_sites", p.colluding},
+              {"holders", p.holders},
+              {"colluding_holders", p.colluding_holders},
+              {"missing_holders", p.missing_holders},
+              {"stood_in", mode.stood_in}};
   for (const RoundRecord::Site& site : a.round->sites) out["sites"].push_back(site.name);
   for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
   const privacy::SiteNoisePlan plan(a.noise, p);
@@ -194,7 +200,7 @@ json round_json(const Artifact& a) {
       out["shares"].push_back({{"share_sigma_lattice", plan.shares()[i].runs[r].sigma_lattice},
                                {"top_up_sigma_lattice", top_ups[i].runs[r].sigma_lattice},
                                {"honest_sigma_lattice", plan.honest_sigma(mode.sealed, i, r)},
-                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, p.holders, i, r)}});
+                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, mode.opened(), i, r)}});
     }
   }
   return out;
@@ -308,7 +314,8 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
   if (a.round) {
     std::vector<std::string> sites, holders;
     for (const RoundRecord::Site& site : a.round->sites) sites.push_back(site.name);
-    for (const RoundRecord::Holder& holder : a.round->holders) holders.push_back(holder.name);
+    for (const RoundRecord::Holder& holder : a.round->holders)
+      holders.push_back(holder.name + (holder.opening.empty() ? " (missing: others stood in)" : ""));
     out += fmt::format("\nRound: {} (\"{}\"). Sites: {}. Key holders: {}.\n", a.round->id,
                        printable(a.round->title), fmt::join(sites, ", "), fmt::join(holders, ", "));
   }

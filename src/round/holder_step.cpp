@@ -5,6 +5,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
@@ -27,7 +28,9 @@ class HolderStep {
         own_(own_key(round, job.key)),
         journal_(open_journal(job.folder, job.key, job.clock)),
         opening_(round, exchange, journal_, job.key, job.folder, MessageKind::kOpening,
-                 release::opening_name(round.id, job.key.public_key()), round.length) {}
+                 release::opening_name(round.id, job.key.public_key()), round.length),
+        stand_in_(round, exchange, journal_, job.key, job.folder, MessageKind::kStandIn,
+                  release::stand_in_name(round.id, job.key.public_key()), 0) {}
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
@@ -38,10 +41,14 @@ class HolderStep {
     if (seal) require_one_seal(*seal);
     if (sent) {
       erase();
-      receive_release(sent->header.answers);
+      if (!receive_release(sent->header.answers)) {
+        if (seal && round_.shares_keys()) stand_in(*seal);
+        report_.waits.push_back("the release");
+      }
     } else if (job_.clock.now > round_.proposal.open_until) {
       // What nobody opens by then, nobody opens: a key that is kept can be betrayed.
       erase();
+      erase_shares();
       report_.lost = true;
       report_.done.push_back(
           fmt::format("the round was to be opened until {}: this key holder opens nothing more",
@@ -125,17 +132,18 @@ class HolderStep {
           "the round names round key {} of this key holder, and it is not there: erased after an earlier "
           "round, or "
           "left out of the copy that this folder was restored from, as it must be. This key holder counts as "
-          "missing: the round makes no release. Nothing was opened.",
-          own_.number));
+          "missing: {}. Nothing was opened.",
+          own_.number, round_.shares_keys() ? "others may stand in for it" : "the round makes no release"));
     KeyHolder role(round_, job_.key, job_.round_key(own_.number));
     if (!journal_.state().seal_of(own_.point))
       journal_.add({JournalEntry::Kind::kSeal, round_.id, own_.point, MessageKind::kSeal, seal.id});
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
-    const std::string bytes = std::move(role).open(seal, *entropy, job_.clock.heartbeat);
-    opening_.send(bytes, own_.point);
+    const KeyHolder::Opened opened = std::move(role).open(seal, *entropy, job_.clock.heartbeat);
+    if (opened.shares) opened.shares->save(job_.shares);  // while the round key is there to make them again
+    opening_.send(opened.message, own_.point);
     erase();
     const auto objections =
-        release::read_opening(release::parse_message(bytes, "the opening").header, seal.sites.size())
+        release::read_opening(release::parse_message(opened.message, "the opening").header, seal.sites.size())
             .objections;
     report_.done.push_back(
         fmt::format("opened the sum of {} contributions{}; round key {} is erased", seal.sites.size(),
@@ -149,18 +157,75 @@ class HolderStep {
       journal_.add({JournalEntry::Kind::kErased, round_.id, own_.point, MessageKind::kSeal, {}});
   }
 
-  void receive_release(const Sha256Digest& seal) {
-    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
-    if (!seen) {
-      report_.waits.push_back("the release");
+  void erase_shares() {
+    if (round_.shares_keys()) crypto::erase_secret_file(job_.shares, "the shares of the round's keys");
+  }
+
+  /// For those who are missing, if the coordinator asks: once, and what is said is bound first. Its shares of
+  /// one answer say nothing alone; two answers could name more key holders than may be missing.
+  void stand_in(const release::SealedRound& seal) {
+    if (stand_in_.sent()) return;
+    const release::Proposal& p = round_.proposal;
+    if (job_.clock.now > p.stand_in_until) {
+      erase_shares();
       return;
     }
+    const std::optional<Message> asked = message_in(exchange_, release::stand_in_request_name(round_.id), 0);
+    if (!asked) return;
+    const release::AskedRound request(round_, seal, asked->header);
+    if (job_.clock.now <= p.open_until) {
+      report_.waits.push_back(
+          fmt::format("the end of {}: until then those for whom the coordinator asks may still open",
+                      time_text(p.open_until)));
+      return;
+    }
+    std::vector<std::size_t> opened;
+    std::vector<std::string> names;
+    for (const std::size_t h : request.missing) {
+      if (has_opened(h, seal)) {
+        opened.push_back(h);
+      } else {
+        names.push_back(p.holders[h].holder.name);
+      }
+    }
+    const crypto::HeldShares shares =
+        crypto::HeldShares::load(job_.shares, seal.id, seal.sites.size(), p.holders.size());
+    const std::optional<std::string> bytes = make_stand_in(round_, seal, request, job_.key, shares, opened);
+    if (!bytes) {
+      report_.done.push_back(
+          "the coordinator asks for stand-ins for key holders who have all opened: none is given");
+      return;
+    }
+    stand_in_.send(*bytes);
+    report_.done.push_back(fmt::format("stood in for {}", fmt::join(names, ", ")));
+  }
+
+  bool has_opened(std::size_t holder, const release::SealedRound& seal) {
+    const crypto::SitePublicKey& key = round_.proposal.holders[holder].holder.key;
+    const std::string name = release::opening_name(round_.id, key);
+    try {
+      const std::optional<Message> there = message_in(exchange_, name, round_.length);
+      if (!there) return false;
+      release::require_of_round(round_, there->header, MessageKind::kOpening, seal.id);
+      return there->header.sender == key;
+    } catch (const ProtocolError& e) {
+      report_.aside.push_back(name + ": " + e.what());
+      return false;
+    }
+  }
+
+  /// @returns whether it is there.
+  bool receive_release(const Sha256Digest& seal) {
+    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
+    if (!seen) return false;
+    erase_shares();
     BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,
                          release::receipt_name(round_.id, job_.key.public_key()), 0);
-    if (receipt.sent()) return;
+    if (receipt.sent()) return true;
     receipt.send(
         release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));
     report_.done.push_back("the round is released; sent a receipt");
+    return true;
   }
 
   const ProposedRound& round_;
@@ -168,7 +233,7 @@ class HolderStep {
   const HolderJob& job_;
   const release::HolderKey& own_;
   release::Journal journal_;
-  BoundMessage opening_;
+  BoundMessage opening_, stand_in_;
   StepReport report_;
 };
 

@@ -65,12 +65,15 @@ void require_sender(const SignedHeader& header, const crypto::SitePublicKey& sen
   if (header.sender != sender) throw ProtocolError("it is signed by somebody else than its name says.");
 }
 
-std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened) {
+std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened, std::size_t asked) {
   const auto answered = static_cast<std::size_t>(
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
+    if (asked > 0)
+      return fmt::format("waits for key holders to stand in for {}.",
+                         asked == 1 ? "one who is missing" : "those who are missing");
     return s.now > s.open_until
                ? "the last day of openings has passed: the coordinator decides what becomes of the round."
                : "waits for key holders to open.";
@@ -179,7 +182,24 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       party.state = "did not answer";
     }
   }
+  std::optional<release::AskedRound> request;
+  (void)reader.take(release::stand_in_request_name(round.id), [&](const SignedHeader& header) {
+    if (!seal || !round.shares_keys())
+      throw ProtocolError("nobody can stand in for anybody in this round yet.");
+    request.emplace(round, *seal, header);
+  });
+  std::optional<release::StandIns> stand_ins;
+  if (seal) stand_ins.emplace(round, *seal);
   for (const release::HolderKey& h : p.holders) {
+    const bool stood_in = reader
+                              .take(release::stand_in_name(round.id, h.holder.key),
+                                    [&](const SignedHeader& header) {
+                                      require_sender(header, h.holder.key);
+                                      if (!request) throw ProtocolError("nobody has asked for stand-ins.");
+                                      stand_ins->take(*request, header);
+                                    })
+                              .has_value();
+    const auto place = static_cast<std::size_t>(out.holders.size());
     RoundStatus::Party& party = out.holders.emplace_back(
         RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
     const auto opening =
@@ -189,9 +209,13 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
               header.answers != seal->id)
             throw ProtocolError("it is no opening of this round's seal.");
         });
-    if (!opening) continue;
+    if (!opening) {
+      if (request && std::ranges::count(request->missing, place) > 0)
+        party.state = "is missing: the others are asked to stand in";
+      continue;
+    }
     party.answered = true;
-    party.state = "opened";
+    party.state = stood_in ? "opened, and stood in" : "opened";
     ++opened;
   }
   out.released = reader.has(release::release_name(round.id));
@@ -202,7 +226,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   for (const release::HolderKey& h : p.holders)
     (void)reader.take(release::receipt_name(round.id, h.holder.key), [](const SignedHeader&) {});
   reader.set_others_aside();
-  out.stage = stage_of(out, contributed, opened);
+  out.stage = stage_of(out, contributed, opened, request ? request->missing.size() : 0);
   return out;
 }
 

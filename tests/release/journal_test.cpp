@@ -64,7 +64,11 @@ TEST_F(JournalTest, NothingIsSaidTwice) {
   bug(seal(1, 99));
   journal.add(opening(1, 12));
   bug(opening(1, 13));
-  EXPECT_EQ(journal.state().entries.size(), 2u);
+  const JournalEntry stand_in{Kind::kPending, {1}, {}, MessageKind::kStandIn, {14}};
+  journal.add(stand_in);
+  bug({Kind::kPending, {1}, {}, MessageKind::kStandIn, {15}});
+  bug({Kind::kPending, {2}, {}, MessageKind::kStandIn, {14}});  // without an opening of its own
+  EXPECT_EQ(journal.state().entries.size(), 3u);
 }
 
 TEST_F(JournalTest, TamperingAndRollbacksOfALineShow) {

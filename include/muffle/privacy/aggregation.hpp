@@ -42,7 +42,10 @@ struct DistributedNoise {
 /// A round between institutions: every site added a share of the noise and masks, key holders opened the sum.
 struct Apart {
   RoundParties parties{};
-  int sealed = 0;  ///< u: contributions that count; k <= u <= n
+  int sealed = 0;    ///< u: contributions that count; k <= u <= n
+  int stood_in = 0;  ///< how many key holders were missing, so that others stood in for them; <= f
+  /// How many key holders have opened the sum, each with its top-up.
+  int opened() const { return parties.holders - stood_in; }
   bool operator==(const Apart&) const = default;
 };
 

@@ -25,7 +25,8 @@ struct RoundRecord {
   };
   struct Holder {
     std::string name, key;
-    std::string opening;  ///< SignedHeader::id()
+    std::string opening;                   ///< SignedHeader::id(); empty: it was missing
+    std::vector<std::string> stand_ins{};  ///< then SignedHeader::id() of those that made its part
     bool operator==(const Holder&) const = default;
   };
   std::string id, title, coordinator, seal;

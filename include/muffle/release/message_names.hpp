@@ -22,12 +22,14 @@ std::string round_keys_name(const crypto::SitePublicKey& holder,  ///< round-key
 std::string short_id(const crypto::RoundId& round);                ///< R16
 std::string proposal_name(const crypto::RoundId& round);           ///< R16-proposal.mfm
 std::string seal_name(const crypto::RoundId& round);               ///< R16-seal.mfm
+std::string stand_in_request_name(const crypto::RoundId& round);   ///< R16-stand-in-request.mfm
 std::string release_name(const crypto::RoundId& round);            ///< R16-release.mfl
 std::string release_statement_name(const crypto::RoundId& round);  ///< R16-release.mfm
 // R16-KIND-FP16.mfm
 std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string opening_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder);
+std::string stand_in_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder);
 std::string receipt_name(const crypto::RoundId& round, const crypto::SitePublicKey& party);
 
 /// Whether it is called like some round's proposal.
