@@ -148,6 +148,22 @@ people() {
   says 78 'does not have this site' site join "$work/west"
 }
 
+# One key holder is gone for good once it has contributed: the release comes all the same.
+stand_ins() {
+  schema >"$work/stays.schema.toml"
+  study >"$work/simulated.toml"
+  { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  says 0 'the others have stood in' "$MUFFLE" simulate --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=stays.csv \
+    --sites 4 --missing 1 --wait 15 --out "$work/gone"
+  says 0 'SITE-4 +is missing: the others are asked to stand in' "$MUFFLE" round status "$work/gone/exchange"
+  says 0 'of 1 key holders who were missing others gave the keys' "$MUFFLE" verify "$work"/gone/exchange/*-release.mfl \
+    --evidence "$work/gone/exchange" --require-signature "$work/gone/coordinator/card.mfm"
+  # What was kept for it is erased with the release; the receipts are there.
+  local i
+  for i in 1 2 3; do says 0 'sent a receipt' site step "$work/gone/site-$i"; done
+  check "no share is left" test -z "$(find "$work"/gone/site-*/keys/shares -type f)"
+}
+
 # A whole round, each act a process; and what it refuses.
 simulated() {
   schema >"$work/stays.schema.toml"
@@ -158,10 +174,11 @@ simulated() {
   check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
   says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
   ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
+  says 78 '4 or more' "$MUFFLE" "${job[@]}" --sites 3 --missing 1 --out "$work/few"
   says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
 }
 
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(people simulated page); fi
+if ((${#parts[@]} == 0)); then parts=(people simulated stand_ins page); fi
 for part in "${parts[@]}"; do "$part"; done
 finish
