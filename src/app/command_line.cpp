@@ -113,6 +113,12 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       simulate(sources, simulate_, printed);
     };
   }
+  if (verb_ == "release" && !combine_.releases.empty()) {
+    return [this, &printed] {
+      combine_.out = out;
+      combine(combine_, printed);
+    };
+  }
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
   if (verb_ == "slurm") {

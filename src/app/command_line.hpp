@@ -79,6 +79,7 @@ class CommandLine {
   CheckCommand check_;
   PartyCommand party_;
   SimulateCommand simulate_;
+  CombineCommand combine_;
   release::ReleaseFiles verify_;
   std::string verify_format_ = "text";
   std::string keygen_name_;

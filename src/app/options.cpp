@@ -160,6 +160,17 @@ void CommandLine::add_run_verbs() {
   Options(*release).value(
       "--export-tables", export_tables, "DIR",
       "write the release's noisy tables of counts there, as CSV; of one that is there already, too");
+  auto* combined = release->add_subcommand(
+      "combine", "add releases by one plan, of different sites, up: a late site joins; nothing is charged");
+  combined->fallthrough();  // for --out
+  Options c(*combined);
+  c.value("releases", combine_.releases, "FILE", "two releases or more")->required()->expected(2, 1000);
+  c.value("--people", combine_.people, "WORD",
+          "apart: nobody is in two of them; shared: somebody may be, and the squares of mu add up")
+      ->required()
+      ->check(CLI::IsMember({"apart", "shared"}));
+  c.value("--signing-key", combine_.signing_key, "FILE",
+          "sign the combined release with this key (muffle keygen)");
   for (CLI::App* verb : {run, train})
     Options(*verb).key("--init", sources, "train.init", "WHERE",
                        "where training starts: random or moments, the closed form");
@@ -282,6 +293,9 @@ void CommandLine::add_verify() {
   o.value("--evidence", verify_.evidence, "DIR",
           "the messages of the round between institutions that it was made in: adds it up again. Then "
           "--require-signature may be the coordinator's, a site's or a key holder's key");
+  o.repeated(
+      "--part", verify_.parts, "FILE",
+      "a release that it was combined from; given again: a further one, in the order of the combination");
   auto* key = o.value("--require-signature", verify_.key, "FILE",
                       "public key file; the release must be signed with this key");
   command

@@ -6,20 +6,40 @@
 #include <cstdint>
 #include <string_view>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 
+Summed one_of(const AggregationMode& mode) {
+  return std::visit(
+      [](const auto& m) -> Summed {
+        if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Combined>) {
+          throw InvariantError("several releases were taken for one: this is a bug in muffle.");
+        } else {
+          return m;
+        }
+      },
+      mode);
+}
+
+AggregationMode mode_of(const Summed& summed) {
+  return std::visit([](const auto& m) { return AggregationMode(m); }, summed);
+}
+
 int ranks_of(const AggregationMode& mode) {
+  if (const Combined* several = combined(mode)) return static_cast<int>(several->parts.size());
   if (const Apart* round = apart(mode)) return round->sealed;
   if (const auto* shares = distributed(mode)) return shares->ranks;
   if (const auto* masked = std::get_if<Masked>(&mode)) return masked->ranks;
   return std::get<SingleCoordinator>(mode).ranks;
 }
 
-bool is_masked(const AggregationMode& mode) { return !std::holds_alternative<SingleCoordinator>(mode); }
+bool is_masked(const AggregationMode& mode) {
+  return !std::holds_alternative<SingleCoordinator>(mode) && combined(mode) == nullptr;
+}
 
 std::optional<SignedSites> sites_of(const AggregationMode& mode) {
   if (const auto* masked = std::get_if<Masked>(&mode)) return masked->sites;
@@ -33,6 +53,7 @@ std::string_view name(const SingleCoordinator&) { return "single coordinator"; }
 std::string_view name(const Masked&) { return "masked"; }
 std::string_view name(const DistributedNoise&) { return "distributed noise"; }
 std::string_view name(const Apart&) { return "apart"; }
+std::string_view name(const Combined&) { return "combined"; }
 
 /// With t = 0: what is left of the noise against a rank that takes off its own of P shares.
 std::string against_one_rank(int ranks, const std::optional<Guarantee>& promised) {
@@ -169,6 +190,16 @@ std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
       alone);
 }
 
+std::string text(const Combined& mode, const std::optional<Guarantee>& promised) {
+  std::string out = fmt::format(
+      "{} releases of different sites, each with noise of its own, were added up afterwards, from what was "
+      "public already.",
+      mode.parts.size());
+  for (std::size_t i = 0; i < mode.parts.size(); ++i)
+    out += fmt::format(" Of release {}: {}", i + 1, describe(mode_of(mode.parts[i]), promised));
+  return out;
+}
+
 void check(const std::optional<SignedSites>& sites, int ranks, settings::Problems& problems) {
   if (!sites) return;
   problems.unless(sites->count >= 1 && sites->largest >= 1 &&
@@ -216,6 +247,11 @@ void require_valid(const AggregationMode& mode) {
     problems.unless(round->stood_in >= 0 && round->stood_in <= round->parties.missing_holders,
                     fmt::format("others stood in for {} key holders, and {} may be missing", round->stood_in,
                                 round->parties.missing_holders));
+  }
+  if (const Combined* several = combined(mode)) {
+    problems.unless(several->parts.size() >= 2,
+                    fmt::format("{} releases are combined, and it must be 2 or more", several->parts.size()));
+    for (const Summed& part : several->parts) problems.check("", [&] { require_valid(mode_of(part)); });
   }
   problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }

@@ -73,6 +73,34 @@ RoundRecord read_round(const JsonFields& f) {
   return r;
 }
 
+json parts_to_header(const std::vector<PartRecord>& parts) {
+  json out = json::array();
+  for (const PartRecord& p : parts) {
+    out.push_back({{"sha256", p.sha256},
+                   {"config_sha256", p.config_hash},
+                   {"ledger", {{"data_id", p.data_id}, {"charge", p.ledger_charge}}},
+                   {"signer", p.signer},
+                   {"records", p.records},
+                   {"private", p.is_private}});
+    if (p.round) out.back()["round"] = round_to_header(*p.round);
+  }
+  return out;
+}
+
+PartRecord read_part(const JsonFields& f) {
+  PartRecord out{f.hex("sha256", 64),
+                 f.text("config_sha256", 128),
+                 f.object("ledger").text("data_id", 128),
+                 f.object("ledger").text("charge", 32),
+                 f.text("signer", 64),
+                 f.integer("records", 0, std::uint64_t{1} << 62),
+                 f.flag("private"),
+                 {}};
+  if (!out.signer.empty() && !is_hex(out.signer, 64)) f.fail("signer", "is no public key");
+  if (f.has("round")) out.round = read_round(f.object("round"));
+  return out;
+}
+
 privacy::AggregationMode read_apart(const JsonFields& f) {
   const auto count = [&](std::string_view key) { return static_cast<int>(f.integer(key, 0, 1 << 16)); };
   const privacy::Apart mode{{.sites = count("invited"),
@@ -94,6 +122,13 @@ privacy::AggregationMode read_apart(const JsonFields& f) {
 }
 
 json aggregation_to_header(const privacy::AggregationMode& mode) {
+  if (const privacy::Combined* several = privacy::combined(mode)) {
+    json parts = json::array();
+    for (const privacy::Summed& part : several->parts)
+      parts.push_back(aggregation_to_header(privacy::mode_of(part)));
+    return {
+        {"mode", privacy::name_of(mode)}, {"same_people", several->same_people}, {"parts", std::move(parts)}};
+  }
   if (const privacy::Apart* round = privacy::apart(mode)) return apart_to_header(*round);
   json header = {{"mode", privacy::name_of(mode)}, {"ranks", privacy::ranks_of(mode)}};
   if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
@@ -103,10 +138,22 @@ json aggregation_to_header(const privacy::AggregationMode& mode) {
   return header;
 }
 
+constexpr std::size_t kMostParts = 1000;
+
 privacy::AggregationMode read_aggregation(const JsonFields& f) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
-  const std::size_t kind = f.choice("mode", {"single coordinator", "masked", "distributed noise", "apart"});
+  const std::size_t kind =
+      f.choice("mode", {"single coordinator", "masked", "distributed noise", "apart", "combined"});
   if (kind == 3) return read_apart(f);
+  if (kind == 4) {
+    privacy::Combined several{{}, f.flag("same_people")};
+    for (const JsonFields& part : f.objects("parts", kMostParts)) {
+      const privacy::AggregationMode mode = read_aggregation(part);
+      if (privacy::combined(mode) != nullptr) part.fail("mode", "is of several releases within several");
+      several.parts.push_back(privacy::one_of(mode));
+    }
+    return several;
+  }
   const auto ranks = static_cast<int>(f.integer("ranks", 1, kMost));
   std::optional<privacy::SignedSites> sites;
   if (f.has("sites")) {
@@ -152,6 +199,7 @@ json to_header(const Artifact& a) {
                    {"type", "int64 little-endian"},
                    {"layout", "maps of classes x features, then counts"}}}});
   if (a.round) header["round"] = round_to_header(*a.round);
+  if (!a.parts.empty()) header["parts"] = parts_to_header(a.parts);
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
 }
@@ -169,6 +217,9 @@ Artifact from_header(const json& header, const std::string& name) {
   a.is_private = f.flag("private");
   a.aggregation = read_aggregation(f.object("aggregation"));
   if (f.has("round")) a.round = read_round(f.object("round"));
+  if (f.has("parts")) {
+    for (const JsonFields& part : f.objects("parts", kMostParts)) a.parts.push_back(read_part(part));
+  }
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);

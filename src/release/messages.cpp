@@ -19,8 +19,8 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "the numbers are copied as they are");
 
-constexpr char kFormat[] = "muffle-message";
-constexpr int kVersion = 1;
+constexpr char kMessageFormat[] = "muffle-message";
+constexpr int kMessageVersion = 1;
 /// 9999-12-31.
 constexpr std::uint64_t kLastSecond = 253402300799;
 
@@ -126,14 +126,15 @@ std::string message_bytes(const SignedHeader& header, std::span<const std::uint6
   require(hash_of(numbers) == header.numbers_sha256 && numbers.size() == header.numbers,
           "a message was to be sent with other numbers than were signed: this is a bug in muffle.");
   Container container;
-  container.header = {{"format", kFormat}, {"version", kVersion}, {"message", header_json(header)}};
+  container.header = {
+      {"format", kMessageFormat}, {"version", kMessageVersion}, {"message", header_json(header)}};
   const auto bytes = std::as_bytes(numbers);
   container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
 }
 
 Message parse_message(std::string_view bytes, const std::string& name) {
-  const Container container = parse_container(bytes, kFormat, kVersion, name);
+  const Container container = parse_container(bytes, kMessageFormat, kMessageVersion, name);
   const JsonDocument document = message_document(name);
   const JsonFields f(container.header, document);
   f.only({"format", "version", "message"});
@@ -148,7 +149,7 @@ Message parse_message(std::string_view bytes, const std::string& name) {
 }
 
 SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name) {
-  const ContainerStart start = parse_container_start(beginning, kFormat, kVersion, name);
+  const ContainerStart start = parse_container_start(beginning, kMessageFormat, kMessageVersion, name);
   const JsonDocument document = message_document(name);
   const JsonFields f(start.header, document);
   f.only({"format", "version", "message"});

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.hpp"
 
 namespace muffle::crypto {
-namespace {
+namespace key_shares_test {
 
 using test::expect_error;
 using Share = StreamKey::Share;
@@ -196,5 +196,5 @@ TEST(HeldShares, AreKeptForOneSealByTheirOwner) {
                [&] { (void)HeldShares::load(file, {1}, 3, 4); });
 }
 
-}  // namespace
+}  // namespace key_shares_test
 }  // namespace muffle::crypto

@@ -142,6 +142,17 @@ struct PartyCommand {
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
 /// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
 /// coordinator, of sites and of what is between them, and a process for every act. Not collective.
+/// Of `muffle release combine`.
+struct CombineCommand {
+  std::vector<std::string> releases;
+  std::string people;       ///< "apart", or "shared": a person may be in several of them
+  std::string signing_key;  ///< empty: it is not signed
+  std::string out;          ///< run folder
+};
+/// Writes release.mfl, its signature and its privacy statement. Nothing private is read, and nothing charged.
+/// @throws ConfigError, ProtocolError, IoError.
+void combine(const CombineCommand& command, std::ostream& printed);
+
 struct SimulateCommand {
   int sites = 3;
   int missing = 0;     ///< key holders that are gone for good once all have contributed
