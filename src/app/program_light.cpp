@@ -20,7 +20,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kVerbsOfTorch{"run", "train", "sample", "evaluate", "doctor"};
 
 [[noreturn]] void no_training() {
-  throw InvariantError("this program has no LibTorch, and a verb that needs it was not passed on: this is a bug in muffle.");
+  throw InvariantError(
+      "this program has no LibTorch, and a verb that needs it was not passed on: this is a bug in muffle.");
 }
 
 }  // namespace
@@ -35,8 +36,9 @@ void become_needed_program(int argc, char** argv) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   const std::filesystem::path whole = self.parent_path().parent_path() / "libexec/muffle/muffle-torch";
   ::execv(whole.c_str(), argv);
-  throw IoError("'" + whole.string() + "', the part of muffle that needs LibTorch, can't be started: " +
-                std::strerror(errno) + ". Install both: cmake --install puts them where they look for each other.");
+  throw IoError("'" + whole.string() +
+                "', the part of muffle that needs LibTorch, can't be started: " + std::strerror(errno) +
+                ". Install both: cmake --install puts them where they look for each other.");
 }
 
 void train(Context&, const std::filesystem::path&) { no_training(); }

@@ -60,10 +60,12 @@ struct Outcome {
     const std::uint64_t now = clock_time();
     if (report.lost) {
       gone.insert(round.id);
-      lost = lost || now <= p.open_until;
+      lost = lost || now <= p.last_day();
     } else if (!report.waits.empty()) {
       waiting.insert(round.id);
-      next_deadline = std::min(next_deadline, now <= p.contribute_until ? p.contribute_until : p.open_until);
+      for (const std::uint64_t deadline : {p.contribute_until, p.open_until, p.last_day()}) {
+        if (now <= deadline) next_deadline = std::min(next_deadline, deadline);
+      }
     }
   }
   /// One round's error does not keep the party from its other rounds.
@@ -228,6 +230,7 @@ class Party {
                                [&](std::uint64_t number) { return store_.has_round_key(number); },
                                [&](std::uint64_t number) { return store_.round_key(number); },
                                [&](std::uint64_t number) { store_.erase_round_key(number); },
+                               round.shares_keys() ? store_.shares_file(round.id) : std::filesystem::path(),
                                {}});
   }
 

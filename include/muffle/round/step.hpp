@@ -92,10 +92,14 @@ struct HolderJob {
   std::function<bool(std::uint64_t number)> has_round_key;
   std::function<crypto::ExchangeKey(std::uint64_t number)> round_key;
   std::function<void(std::uint64_t number)> erase_round_key;
+  /// Where this round's shares of other holders' keys are kept until its release, if any may be missing: a
+  /// file of its own, in a folder of secrets.
+  std::filesystem::path shares;
   MakeEntropy entropy{};
 };
-/// A key holder's one act in a round: checks the seal, writes down that this one it opens, opens it, writes
-/// down what it sends, sends that, and erases its round key. Later, a receipt for the release.
+/// A key holder's act in a round: checks the seal, writes down that this one it opens, opens it, writes down
+/// what it sends, sends that, and erases its round key. If others are missing, and the coordinator asks, it
+/// stands in for them, once. Later, a receipt for the release.
 /// @throws ProtocolError  exit 76: a second, different seal for one round key; an opening of its own that its
 /// journal does not know; a seal that is none. @throws ConfigError, IoError, CommError.
 StepReport holder_step(const ProposedRound& round, Exchange& exchange, const HolderJob& job);
