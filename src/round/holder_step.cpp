@@ -38,6 +38,7 @@ class HolderStep {
     // betrayed. What was sent or is bound to be sent is kept as bytes.
     const bool over = job_.clock.now > round_.proposal.open_until;
     if (over) erase();
+    if (job_.clock.now > round_.proposal.last_day()) erase_shares();
     const std::optional<Message> sent = opening_.sent();
     const auto code = abandoned(round_, exchange_);
     if (!sent && code) return std::move(obey(*code));
