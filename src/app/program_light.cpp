@@ -44,6 +44,7 @@ void become_needed_program(int argc, char** argv) {
 void train(Context&, const std::filesystem::path&) { no_training(); }
 void sample(Context&, const std::filesystem::path&) { no_training(); }
 void evaluate(Context&, const std::filesystem::path&) { no_training(); }
+void require_held_out(Context&) { no_training(); }
 
 }  // namespace muffle::app
 

@@ -5,6 +5,7 @@
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle {
 namespace {
@@ -26,5 +27,8 @@ std::unique_ptr<model::Sampler> model::NetworkSettings::open(const ModelInfo&, c
 evaluate::ClassifierReport evaluate::evaluate_classifiers(const Subject&, const EvaluateSpec&) { no_torch(); }
 
 evaluate::FeatureDistances evaluate::feature_distances(const Subject&) { no_torch(); }
+
+synth::ScopedThreads::ScopedThreads(int) : before_(0) { no_torch(); }
+synth::ScopedThreads::~ScopedThreads() = default;
 
 }  // namespace muffle

@@ -36,9 +36,7 @@ bool is_code(std::string_view field) {
   return field.size() > 1 && field[0] == '0' && field[1] >= '0' && field[1] <= '9';
 }
 
-bool is_word(std::string_view field) {
-  return field.starts_with('#') || field.find_first_of("0123456789") == std::string_view::npos;
-}
+bool is_word(std::string_view field) { return field.find_first_of("0123456789") == std::string_view::npos; }
 
 bool is_boolean_word(std::string_view field) {
   std::string lower(field);

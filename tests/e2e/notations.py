@@ -100,7 +100,7 @@ SEMICOLON = [
     ("blanks", number(100, 2000000, lambda v: grouped(v, 0, " ")), 'thousands_mark = " "', r"\d{1,3}( \d{3})*"),
     ("points", number(100, 999999, lambda v: grouped(v, 0, ".")), 'thousands_mark = "."', r"\d{1,3}(\.\d{3})*"),
     ("uhr", time(lambda y, m, d, h, n, s: f"{h}:{n:02} Uhr"), 'format = "%-H:%M Uhr"', r"(1?\d|2[0-3]):\d\d Uhr"),
-    ("below", number(0, 99, lambda v: "<0,5" if v < 5 else f"{v / 10:.1f}".replace(".", ",")), 'bottom_code = "<0,5"', r"\d,\d|<0,5"),
+    ("below", number(0, 99, lambda v: "<0,5" if v < 5 else f"{v / 10:.1f}".replace(".", ",")), 'bottom_code = "<0,5"', r"\d+,\d|<0,5"),
     ("places", number(1000, 60999, lambda v: f"{v // 1000},{v % 1000:03}"), 'decimal_mark = ","', r"\d+,\d{3}"),
 ]
 FILES = {"comma": (",", COMMA), "semicolon": (";", SEMICOLON)}
