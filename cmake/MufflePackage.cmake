@@ -2,7 +2,7 @@
 # found by dpkg-shlibdeps; programs that no library names are added by hand.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR muffle)
-set(CPACK_PACKAGE_CONTACT "The muffle engineers <muffle@users.noreply.github.com>")
+set(CPACK_PACKAGE_CONTACT "The muffle engineers <maintainers@muffle.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_STRIP_FILES ON)

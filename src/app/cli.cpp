@@ -139,8 +139,7 @@ void run(Context& context) {
     for (const std::string& name : metrics.leave_out_own()) {
       spdlog::info(
           "evaluate: what \"{}\" reads of the release's own records is left out. Such scores tell of m, "
-          "which "
-          "is private here; evaluate.own_records = true asks for them",
+          "which is private here; evaluate.own_records = true asks for them",
           name);
     }
   }

@@ -16,8 +16,7 @@ namespace {
 
 constexpr const char* kAbout =
     "muffle-site is what an institution installs that takes part in rounds between institutions: the verbs "
-    "of "
-    "muffle that\nneed neither MPI nor LibTorch. It makes keys, reads records, contributes, opens sums, "
+    "of muffle that\nneed neither MPI nor LibTorch. It makes keys, reads records, contributes, opens sums, "
     "coordinates and verifies; what\ntrains a generator, and jobs of several ranks, have `muffle`. Each verb "
     "is muffle's verb of that name.\n`muffle-site help VERB` lists a verb's options.";
 constexpr const char* kFooter =

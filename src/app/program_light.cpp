@@ -27,10 +27,11 @@ constexpr std::array<std::string_view, 5> kVerbsOfTorch{"run", "train", "sample"
 }  // namespace
 
 void become_needed_program(int argc, char** argv) {
-  // A word that is none of the verbs', but an option's value, costs a moment and changes nothing.
-  const bool needed = std::any_of(argv + 1, argv + argc, [](std::string_view word) {
-    return std::find(kVerbsOfTorch.begin(), kVerbsOfTorch.end(), word) != kVerbsOfTorch.end();
-  });
+  // No option stands before the verb that has a value of its own.
+  const auto verb = std::find_if(argv + std::min(argc, 1), argv + argc,
+                                 [](std::string_view word) { return !word.starts_with('-'); });
+  const bool needed = verb != argv + argc && std::find(kVerbsOfTorch.begin(), kVerbsOfTorch.end(),
+                                                       std::string_view(*verb)) != kVerbsOfTorch.end();
   if (!needed) return;
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);

@@ -138,8 +138,7 @@ void say_where_misfits_are(const Context& context) {
   if (context.config.data.schema.on_error != schema::OnError::kClamp) return;
   spdlog::info(
       "release: data.on_error = \"clamp\": what did not fit was clamped or counts as nothing; whether there "
-      "was "
-      "any stands in the private logs alone ({}). `muffle check --config FILE` tells it beforehand",
+      "was any stands in the private logs alone ({}). `muffle check --config FILE` tells it beforehand",
       (context.out / "logs").string());
 }
 

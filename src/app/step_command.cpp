@@ -263,11 +263,11 @@ class Party {
     if (embed::self_check(embed::make_embedder(round.proposal.plan)) == round.proposal.self_check)
       return {Answer::kYes, ""};
     decline(round, release::DeclineCode::kVersion);
-    return {Answer::kNo,
-            "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
-            "machine, "
-            "makes other sums than the coordinator's, and would spoil the total. Compare versions and "
-            "processors"};
+    return {
+        Answer::kNo,
+        "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
+        "machine, makes other sums than the coordinator's, and would spoil the total. Compare versions and "
+        "processors"};
   }
 
   void decline(const ProposedRound& round, release::DeclineCode code) {

@@ -180,11 +180,11 @@ std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
       "The sums of {} of {} invited institutions came together in signed messages, each under its own share "
       "of the noise and a mask for each of {} key holders, who opened the total together{}: nobody, the "
       "coordinator included, saw a sum without its noise. The promise holds against whoever sees all "
-      "messages, "
-      "and against any {} of these sites and any {} of the key holders that pool all they know, the "
+      "messages, and against any {} of these sites and any {} of the key holders that pool all they know, "
+      "the "
       "coordinator with them. This supposes that the cryptography holds, and that an honest key holder "
-      "opened "
-      "one total with a key. If everybody else betrays a site, and the cryptography breaks, its own share "
+      "opened one total with a key. If everybody else betrays a site, and the cryptography breaks, its own "
+      "share "
       "protects it still: mu is then at most sqrt({}) times the promised one{}.",
       mode.sealed, p.sites, p.holders, stood_in, p.colluding, p.colluding_holders, p.expected - p.colluding,
       alone);

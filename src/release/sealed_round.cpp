@@ -165,8 +165,7 @@ privacy::NoisySum Summation::finish() && {
   if (const auto index = out_of_range(round_.proposal.plan, out.values, carried))
     refuse(fmt::format(
         "number {} of the sum is larger than records and noise can make it: somebody's vector is not what "
-        "the "
-        "protocol says{}. There is no release.",
+        "the protocol says{}. There is no release.",
         *index,
         objections_.empty() ? "" : fmt::format("; key holders object to {}", fmt::join(objections_, ", "))));
   if (!objections_.empty() && out.values.size() < kTellingNumbers)

@@ -66,36 +66,28 @@ std::string mechanism(const Artifact& a) {
   if (const privacy::Combined* several = privacy::combined(a.aggregation))
     return fmt::format(
         "{} releases by one plan, each of other sites' records, were added up, which is post-processing of "
-        "all of "
-        "them. Each is the Gaussian mechanism on integer sums of feature vectors whose norms were checked in "
+        "all of them. Each is the Gaussian mechanism on integer sums of feature vectors whose norms were "
+        "checked in "
         "lattice units, with noise whose sigma is at least: {} (docs/explanation/between-institutions.md), "
-        "so the "
-        "tight analytic bound holds of each (Balle & Wang, ICML 2018, Theorem 8). {}",
+        "so the tight analytic bound holds of each (Balle & Wang, ICML 2018, Theorem 8). {}",
         several->parts.size(), drawn_text(a, a.noise.parts),
         several->same_people
             ? "A person may be in all of them: the squares of their mu add up (Dong, Roth & Su, JRSS B 2022, "
               "Corollary 3.3)."
             : "Nobody is in two of them, by the word of those who combined them: so one person's records are "
-              "in "
-              "one release alone, and its promise is that of the whole.");
+              "in one release alone, and its promise is that of the whole.");
   std::string text =
       "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
-      "held "
-      "in integers, in lattice units, and its norm is checked in them. ";
+      "held in integers, in lattice units, and its norm is checked in them. ";
   if (const privacy::Apart* round = privacy::apart(a.aggregation)) {
     const privacy::SiteNoisePlan plan(a.noise, round->parties);
     text += fmt::format(
         "To its integer sums each of the {} sites added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
-        "TOMS "
-        "42(1), 2016), with s in lattice units: {}; and each of {} key holders, when it opened the "
-        "total, "
-        "round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: {}. Their "
-        "sum "
-        "is, but for a factor on probabilities that differs from 1 by less than 1e-30, post-processing of "
-        "the "
-        "ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem 3), so the tight "
-        "analytic "
-        "bound holds (Balle & Wang, ICML 2018, Theorem 8).",
+        "TOMS 42(1), 2016), with s in lattice units: {}; and each of {} key holders, when it opened the "
+        "total, round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: "
+        "{}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
+        "post-processing of the ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem "
+        "3), so the tight analytic bound holds (Balle & Wang, ICML 2018, Theorem 8).",
         round->sealed, drawn_text(a, plan.shares()), round->opened(),
         drawn_text(a, plan.top_ups(round->sealed)), drawn_text(a, a.noise.parts));
   } else if (const auto plan = shares(a)) {
@@ -119,10 +111,9 @@ std::string mechanism(const Artifact& a) {
   if (a.rounds() > 1) {
     text += fmt::format(
         " The numbers were released in {} rounds. What a later round counts was chosen from the noisy "
-        "numbers "
-        "before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of the "
-        "whole, "
-        "as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; docs/math.md, "
+        "numbers before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of "
+        "the whole, as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; "
+        "docs/math.md, "
         "\"rounds\").",
         a.rounds());
   }

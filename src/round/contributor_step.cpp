@@ -39,8 +39,7 @@ class ContributorStep {
         report_.waits.clear();
         report_.done.push_back(
             "this site was charged for the round and cut off before its contribution was kept. The charge "
-            "stays "
-            "spent, and no second contribution is drawn for it: this site has no part in the round");
+            "stays spent, and no second contribution is drawn for it: this site has no part in the round");
         break;
       case ContributionBook::Standing::kNew:
         if (may_contribute()) contribute();
