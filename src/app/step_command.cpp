@@ -384,7 +384,7 @@ void site_step(const PartyCommand& command, const SiteMachine& machine, std::ost
   comm::HostComm& comm = machine.comm;
   PartyConfig config;
   comm::agree(comm, "reading the site's settings", true, [&] { config = load_party(command.folder, true); });
-  comm::require_same_settings(comm, settings_of_ranks(config));
+  comm::require_same_settings(comm, settings_of_ranks(config), names_own_files);
   round::SiteRanks ranks(comm,
                          [&](const release::ReleasePlan& plan) { return sum_part(machine, config, plan); });
   ranks.run("muffle " + command.verb, [&] {
