@@ -313,7 +313,7 @@ Outcome coordinator_step(const PartyCommand& command) {
 /// Of a party whose exchange is a server: carries messages there and back. A network that is down for a while
 /// ends nothing, nor does a message that one side does not take. @returns what is to be said of it
 std::string carry(const PartyCommand& command) {
-  if (!command.exchange.empty() || !http::is_address(load_party(command.folder, true).exchange())) return {};
+  if (!command.exchange.empty() || !round::is_far(load_party(command.folder, true).exchange())) return {};
   try {
     round::Synced synced = carry_messages(command, true);
     require_own_words(synced);
