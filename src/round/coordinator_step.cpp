@@ -186,9 +186,7 @@ class CoordinatorStep {
     for (const std::size_t h : missing) names.push_back(p.holders[h].holder.name);
     const bool late = job_.clock.now > p.open_until;
     if (!late || missing.size() > static_cast<std::size_t>(p.parties.missing_holders)) {
-      report_.lost = late;
-      report_.waits.push_back(fmt::format("openings of {}, {} {}", fmt::join(names, ", "),
-                                          late ? "wanted until" : "until", time_text(p.open_until)));
+      await(fmt::format("openings of {}", fmt::join(names, ", ")), p.open_until);
       return false;
     }
     std::optional<Message> asked = request_.sent();
@@ -214,11 +212,22 @@ class CoordinatorStep {
       report_.done.push_back(fmt::format("others stood in for {}", fmt::join(names, ", ")));
       return true;
     }
-    report_.lost = job_.clock.now > p.stand_in_until;
-    report_.waits.push_back(fmt::format("stand-ins for {} of {}, {} {}", fmt::join(names, ", "),
-                                        fmt::join(silent, ", "), report_.lost ? "wanted until" : "until",
-                                        time_text(p.stand_in_until)));
+    await(fmt::format("stand-ins for {} of {}", fmt::join(names, ", "), fmt::join(silent, ", ")),
+          p.stand_in_until);
     return false;
+  }
+
+  /// Of what the release still needs. After the last day nobody sends it any more.
+  void await(const std::string& what, std::uint64_t until) {
+    if (job_.clock.now <= until) {
+      report_.waits.push_back(fmt::format("{}, until {}", what, time_text(until)));
+      return;
+    }
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("{} were wanted until {}, and have not come: the round makes no release. Give it up, so "
+                    "that all know (`muffle coordinator abandon --code missing`)",
+                    what, time_text(until)));
   }
 
   /// Whether `take` takes a message; if not, it is put aside.
