@@ -296,7 +296,13 @@ TEST(Chaos, WholeRoundsUnderRandomFaults) {
   for (int i = 0; i < kRounds; ++i) {
     SCOPED_TRACE("seed " + std::to_string(i));
     Chaos round(static_cast<std::uint64_t>(i));
+    const Chaos::Counts before = Chaos::total;
     round.run();
+    std::cout << "seed " << i << ": "
+              << (Chaos::total.stood_in > before.stood_in   ? "released by stand-ins"
+                  : Chaos::total.released > before.released ? "released"
+                                                            : "ended")
+              << std::endl;
     if (HasFatalFailure()) return;
   }
   const Chaos::Counts& n = Chaos::total;
