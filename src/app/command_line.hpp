@@ -112,7 +112,11 @@ class CommandLine : public PartyCommandLine {
   void add_export();
 
   PlanCommand plan_;
+<<<<<<< HEAD
   ExportCommand export_;
+=======
+  CombineCommand combine_;
+>>>>>>> main
   cluster::SlurmJob slurm_;
 };
 

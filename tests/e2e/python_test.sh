@@ -14,13 +14,48 @@ chmod +x "$work/bin/muffle"
 export PATH=$work/bin:$PATH OMP_NUM_THREADS=1
 
 ends 0 on 2 run "${small[@]}" --set 'sample.formats=["npz"]' --set evaluate.metrics=[] --out "$work/out/fashion"
-stays_schema >"$work/stays.toml"
-(
-  echo age,ward,admitted,left,note,died
-  awk 'BEGIN { split("north|\"south, west\"|\"intensive \"\"care\"\"\"|NA", ward, "|")
-    for (i = 0; i < 600; ++i) { month = 1 + i % 12; printf "%d,%s,2020-%02d-%02d,%s,private %d,%s\n", (i * 37) % 100, ward[1 + int(i * 37 % 100 / 25)], month,
-      1 + i % 28, month == 12 ? "2021-01-03" : sprintf("2020-%02d-%02d", month + 1, 1 + i % 20), i, ((i * 37) % 100 > 60 ? "yes" : "no") } }'
-) >"$work/stays.csv"
+cat >"$work/stays.toml" <<'END'
+[[columns]]
+name = "age"
+type = "integer"
+lo = 0
+hi = 99
+bins = 5
+[[columns]]
+name = "ward"
+type = "category"
+values = ["north", "south, west", "intensive \"care\""]
+missing = ["NA"]
+[[columns]]
+name = "admitted"
+type = "date"
+lo = 2020-01-01
+hi = 2020-12-31
+bins = 6
+[[columns]]
+name = "left"
+type = "date"
+lo = 2020-01-01
+hi = 2021-01-31
+bins = 6
+[[columns]]
+name = "died"
+type = "boolean"
+values = ["no", "yes"]
+role = "label"
+[[constraints]]
+kind = "compare"
+left = "admitted"
+op = "<="
+right = "left"
+END
+python3 - >"$work/stays.csv" <<'END'
+print("age,ward,admitted,left,died")
+for i in range(600):
+    age, month = i * 37 % 100, 1 + i % 11
+    ward = ["north", '"south, west"', '"intensive ""care"""', "NA"][age // 25]
+    print(f"{age},{ward},2020-{month:02}-{1 + i % 28:02},2020-{month + 1:02}-{1 + i % 20:02},{'yes' if age > 60 else 'no'}")
+END
 table=(--set "data.schema=$work/stays.toml" --data "$work/stays.csv" --set data.records=600 --set privacy.epsilon=5 --set privacy.delta=1e-5
   --set privacy.max_records_per_person=1 --set runtime.deadline_s=60 --set sample.count=700 --set 'sample.formats=["csv"]' --set evaluate.metrics=[])
 ends 0 on 1 run "${table[@]}" --set map.pairs.kind=pairs --set model.generator=pair-graph --out "$work/out/people"
@@ -30,7 +65,15 @@ check "the page" env -u MUFFLE_BINARY python3 "$here/page.py" "$here/../../docs/
 ends 0 on 1 run "${table[@]}" --set map.numbers.kind=table-rff --set map.numbers.count=50 --set map.entries.kind=one-hot --set model.generator=tabular --set train.steps=5 \
   --set train.batch=50 --set 'sample.formats=["npz"]' --out "$work/out/tabular"
 says 0 'constraints' "$MUFFLE" export "$work/out/tabular/model.mfl" --format torchscript -o "$work/tabular.pt"
-check "closed forms as NumPy's arrays" "$python" - "$work" <<'END'
+check "whose columns without rules are those of the samples" "$python" - "$work" <<'END'
+import numpy, sys, torch
+torch.set_num_threads(1)
+x, y = torch.jit.load(sys.argv[1] + "/tabular.pt").sample(700)
+samples = numpy.load(sys.argv[1] + "/out/tabular/samples.npz", allow_pickle=False)
+# Ages of 0 .. 99 in five bins; codes of wards are their places in the schema, "NA" the last.
+assert numpy.array_equal(numpy.floor(x[:, 0].double().numpy() * 100), samples["age"]), (x[:5, 0], samples["age"][:5])
+assert numpy.array_equal(numpy.floor(x[:, 1].numpy() * 4), samples["ward"]), samples["ward"][:5]
+assert numpy.array_equal(y.numpy(), samples["died"])
 END
 says 78 'closed form' "$MUFFLE" export "$work/out/people/model.mfl" --format torchscript -o "$work/no.pt"
 says 78 'is for a release' "$MUFFLE" export "$work/out/people/model.mfl" --format mbi -o "$work/no"
