@@ -112,11 +112,8 @@ class CommandLine : public PartyCommandLine {
   void add_export();
 
   PlanCommand plan_;
-<<<<<<< HEAD
   ExportCommand export_;
-=======
   CombineCommand combine_;
->>>>>>> main
   cluster::SlurmJob slurm_;
 };
 

@@ -193,16 +193,13 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       return slurm(slurm_, sources);
     });
   }
-<<<<<<< HEAD
   if (verb_ == "export") return [this, &printed] { export_command(export_, printed); };
-=======
   if (verb_ == "release" && !combine_.releases.empty()) {
     return [this, &printed] {
       combine_.out = out;
       combine(combine_, printed);
     };
   }
->>>>>>> main
   if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return PartyCommandLine::alone(printed);
 }

@@ -187,7 +187,7 @@ nlohmann::json description_of(const Artifact& a, const NamedTables& tables, cons
       {"format", format},
       {"version", 1},
       {"private", a.is_private},
-      {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
+      {"epsilon", a.is_private ? nlohmann::json(promise_of(a).value().epsilon) : nlohmann::json()},
       {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
       {"adjacency", privacy::to_string(a.adjacency)},
       {"records", tables.all.records},
@@ -209,22 +209,7 @@ void write_tables(const Artifact& a, const fs::path& folder) {
   const NamedTables tables = named_tables(a);
   ensure_writable_folder(folder);
   for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
-<<<<<<< HEAD
   nlohmann::json json = description_of(a, tables, kTablesFormat);
-=======
-  nlohmann::json described_tables = {
-      {"format", kTablesFormat},
-      {"version", 1},
-      {"private", a.is_private},
-      {"epsilon", a.is_private ? nlohmann::json(promise_of(a).value().epsilon) : nlohmann::json()},
-      {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
-      {"adjacency", privacy::to_string(a.adjacency)},
-      {"records", all.records},
-      {"records_known", all.records_known},
-      {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
-  if (label) described_tables["columns"].push_back(described(*label));
-  for (const NamedColumn& column : columns) described_tables["columns"].push_back(described(column));
->>>>>>> main
   std::list<NamedColumn> coarse;
   std::vector<std::vector<const NamedColumn*>> held;
   for (const NoisyTable& table : tables.all.tables) {
@@ -242,30 +227,18 @@ void write_tables(const Artifact& a, const fs::path& folder) {
       shape.push_back(own.back()->codes.size());
       values.push_back(own.back()->codes);
     }
-<<<<<<< HEAD
     json["tables"].push_back({{"file", file_of_table(held.size() - 1)},
                               {"columns", names},
                               {"shape", shape},
                               {"sigma", table.sigma}});
     if (any_grouped) json["tables"].back()["values"] = values;
-=======
-    described_tables["tables"].push_back(
-        {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
-    if (any_grouped) described_tables["tables"].back()["values"] = values;
->>>>>>> main
   }
   const auto written = [&](const fs::path& file) {
     // When it was written would tell how long the release took, and so how many records there are.
     if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
   };
   // First, so that it names whatever a job that is killed leaves, and the next export removes it.
-<<<<<<< HEAD
   write_file_atomically(folder / kTablesJson, text_of(json, 2));
-=======
-  write_file_atomically(
-      folder / kTablesJson,
-      described_tables.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
->>>>>>> main
   written(folder / kTablesJson);
   for (std::size_t t = 0; t < held.size(); ++t) {
     write_csv(folder / file_of_table(t), tables.all.tables[t], held[t]);
