@@ -194,7 +194,7 @@ nlohmann::json description_of(const Artifact& a, const NamedTables& tables, cons
       {"records_known", tables.all.records_known},
       {"label", tables.labelled ? nlohmann::json(tables.columns[0].name) : nlohmann::json()}};
   for (const NamedColumn& column : tables.columns) stated["columns"].push_back(described(column));
-  return json;
+  return stated;
 }
 
 std::string text_of(const nlohmann::json& stated, int indent) {
@@ -247,7 +247,7 @@ void write_tables(const Artifact& a, const fs::path& folder) {
 }
 
 std::string domain_text(const Artifact& a) {
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json stated;
   for (const NamedColumn& column : named_tables(a).columns) stated[column.name] = column.codes.size();
   return stated.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
