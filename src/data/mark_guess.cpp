@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "muffle/core/text.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::data {
@@ -30,8 +31,6 @@ constexpr std::string_view kAffixes[] = {
     "sec",    "ms",     "min",     "h",       "hrs",      "hours",  "d",      "days",    "weeks",   "months",
     "yr",     "yrs",    "years",   "Jahre",   "ans",      "KB",     "MB",     "GB",      "kB",      "px",
     "pts",    "pp"};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_affix(std::string_view text) {
   return text.empty() || std::find(std::begin(kAffixes), std::end(kAffixes), text) != std::end(kAffixes);

@@ -19,7 +19,7 @@ using schema::DraftColumn;
 /// A public sample with more categories in a column holds identifiers or free text.
 constexpr std::size_t kMostListed = 200;
 /// Significant digits of decimals in a draft.
-constexpr int kDigits = 7, kPlacesKept = 3;
+constexpr int kDigitsKept = 7, kPlacesKept = 3;
 
 void leave_out(DraftColumn& c, std::string why) {
   c.type = ColumnType::kIgnore;
@@ -40,7 +40,7 @@ void bound_numbers(const Reading& r, DraftColumn& c) {
   if (c.type == ColumnType::kDecimal) {
     const int before = largest > 0 ? static_cast<int>(std::floor(std::log10(largest))) + 1 : 1;
     // So few places are the file's spelling, and no noise of its arithmetic.
-    places = std::clamp(std::min(r.places, std::max(kDigits - before, kPlacesKept)), 0, 15);
+    places = std::clamp(std::min(r.places, std::max(kDigitsKept - before, kPlacesKept)), 0, 15);
   }
   if (largest > 0x1p50 / std::pow(10.0, places))
     return leave_out(c, "numbers of more digits than muffle counts exactly");

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "muffle/core/text.hpp"
 #include "muffle/schema/notation.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -60,8 +61,6 @@ constexpr CodeWords kCodes[] = {{"", "+", true, false},
                                 {"bis", "", false, false},
                                 {"", "-", false, false},
                                 {"", "et moins", false, false}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

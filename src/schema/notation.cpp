@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/core/text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -21,7 +22,6 @@ constexpr std::string_view kMinus = "\u2212";
 constexpr std::string_view kBlanks[] = {" ", "\u00A0", "\u202F", "\u2009", "\u2007", "\t"};
 constexpr std::string_view kApostrophes[] = {"'", "\u2019"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool has_digit(std::string_view text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
 /// How many bytes at the text's beginning are one of these.

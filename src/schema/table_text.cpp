@@ -15,8 +15,6 @@
 namespace muffle::schema {
 namespace {
 
-constexpr double kSecondsADay = 86400.0;
-
 /// A plain decimal number, all of the text.
 std::optional<double> decimal(std::string_view text) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
