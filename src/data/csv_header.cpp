@@ -68,7 +68,9 @@ std::string other_separator(std::span<const std::string_view> fields, char separ
     if (other != separator && std::any_of(fields.begin(), fields.end(), has))
       return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
   }
-  return {};
+  const bool blanks =
+      fields.size() == 1 && schema::trimmed(fields[0]).find_first_of(" \t") != std::string_view::npos;
+  return blanks && separator != kBlankSeparator ? " (blanks stand in it: \"blank\"?)" : "";
 }
 
 /// One row with a field too many is malformed.
