@@ -126,19 +126,22 @@ bool is_date(const std::vector<Run>& runs, std::size_t digits, std::size_t lette
   return marks >= 2 && digits >= 4 && letters <= std::min(kMostLetters, digits + 4);
 }
 
-/// Letters stand behind a number, if at all; before it they make a code, unless a blank or a point is
-/// between.
+/// Letters stand behind a number, if at all; before it they make a code or a name, unless they are short, as
+/// in "Rs 500" and "ca. 5".
 bool is_number(const std::vector<Run>& runs, std::size_t digits, std::size_t letters,
                std::size_t field_size) {
+  constexpr std::size_t kShort = 3;
   if (digits == field_size || letters > kMostLetters) return false;
   const auto is_letters = [](const Run& run) { return run.kind == 'a'; };
   const auto is_digits = [](const Run& run) { return run.kind == 'd'; };
   const auto first = std::find_if(runs.begin(), runs.end(), is_digits);
   const auto last = std::find_if(runs.rbegin(), runs.rend(), is_digits).base();
   if (std::any_of(first, last, is_letters)) return false;
-  if (std::none_of(runs.begin(), first, is_letters)) return true;
-  const Run& before = *(first - 1);
-  return before.kind == 0 && (before.text.back() == ' ' || before.text.back() == '.');
+  const auto before = std::find_if(runs.begin(), first, is_letters);
+  if (before == first) return true;
+  if (std::any_of(last, runs.end(), is_letters) || before + 2 != first) return false;
+  const std::string& between = (before + 1)->text;
+  return between[0] == '.' || (between == " " && before->text.size() <= kShort);
 }
 
 std::string form_of(std::string_view field) {
@@ -164,7 +167,7 @@ TextShape shape_of(std::string_view field) {
   if (digits == 0 || letters > kMostOfNames) return {};
   if (is_part_of_year(runs) || is_time(runs) || is_duration(runs) || is_date(runs, digits, letters))
     return {kDate, form_of(field)};
-  return is_number(runs, digits, letters, field.size()) ? TextShape{kNumber, form_of(field)} : TextShape{};
+  return {is_number(runs, digits, letters, field.size()) ? kNumber : kText, form_of(field)};
 }
 
 }  // namespace muffle::data

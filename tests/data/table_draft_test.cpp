@@ -251,7 +251,7 @@ TEST_F(TableDraft, BlanksMayStandBetweenFields) {
   expect_local_detail(ExitCode::kData, {"no row"}, {"header of", "blanks, that stand between fields"},
                       [&] { draft("\"age\" \"job\"\n31 \"cook\"\n"); });
   expect_local_detail(ExitCode::kData, {"no row"}, {"lines stand above the header", "--skip"},
-                      [&] { draft("Report\nage,job\n31,cook\n"); });
+                      [&] { draft("Report\nage,job,sex\n31,cook,m\n"); });
 }
 
 TEST_F(TableDraft, KnowsHowMissingValuesAreSpelt) {

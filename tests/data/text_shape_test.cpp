@@ -61,10 +61,10 @@ TEST(TextShapes, DigitsOfOtherScriptsAreNamed) {
 
 TEST(TextShapes, NumbersHaveMarksAroundThemAndCodesHaveLetters) {
   for (const char* field :
-       {"5,44,13,192", "Rs. 15,559/-", "ca. 12", "~5", "736,-", "12 CR", "33.3 kg/m\u00B2", "\u2013217"})
+       {"Rs. 15,559/-", "Rs 500", "ca. 12", "~5", "736,-", "12 CR", "33.3 kg/m\u00B2", "\u2013217"})
     EXPECT_EQ(shape_of(field).kind, kNumber) << field;
   for (const char* field :
-       {"ADM-2023-0042", "V27", "C3PO", "12345", "mason", "", "INV-2023-12", "B 2 B", "3:2", "Q1", "12a7"})
+       {"ADM-2023-0042", "V27", "C3PO", "12345", "mason", "", "INV-2023-12", "B 2 B", "name 7", "Q1", "12a7"})
     EXPECT_EQ(shape_of(field).kind, kText) << field;
 }
 
