@@ -95,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.header = (options & 1) != 0;
   spec.separator = ",;\t|"[(options >> 1) & 3];
   if ((options & 8) != 0) spec.comment = "#";
+  if ((options & 14) == 14) spec.separator = data::kBlankSeparator;
   spec.schema.shape = {table->features().size()};
   spec.schema.classes = 2;
   spec.schema.lo = 0;
