@@ -353,11 +353,12 @@ void CsvRows::parse_quoted() {
   if (!good && csv_error(&parser_) == CSV_ENOMEM) throw InvariantError("libcsv ran out of memory.");
   const std::string field = "field " + std::to_string(ends_.size() + (good && parsed_rows_ == 1 ? 0 : 1));
   if (!good)
-    throw malformed("has a quote inside " + field +
-                    " that is not doubled, or text behind the one that closes it" +
-                    (in_header_ && dialect_.separator != '\t'
-                         ? " (is it a tab, or are they blanks, that stand between fields?)"
-                         : ""));
+    throw malformed(
+        "has a quote inside " + field + " that is not doubled, or text behind the one that closes it" +
+        (in_header_ && dialect_.separator != '\t'
+             ? " (is it a tab, or are they blanks, that stand between fields? Do lines stand above the "
+               "header?)"
+             : ""));
   if (parsed_rows_ != 1) throw malformed("has a quote in " + field + " that is never closed");
   std::size_t from = 0;
   for (const std::size_t end : ends_) {

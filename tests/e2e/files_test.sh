@@ -38,7 +38,7 @@ unsaid() { says 65 "$2" "$MUFFLE" schema init "$1.csv" "${@:3}" --out unsaid.tom
 unsaid row-names 'blanks, that stand between fields'
 unsaid padded '"blank"'
 unsaid trailing 'is one field \(";" stands in it\)'
-unsaid above '--skip says how many|never closed'
+unsaid above 'Do lines stand above the header'
 unsaid latin 'is data.encoding "windows-1252"'
 unsaid unicode '"utf-16"'
 check "and leaves nothing" test ! -e unsaid.toml
