@@ -47,8 +47,8 @@ std::shared_ptr<const schema::Table> mixed_table(bool notations) {
   table.columns.back().spellings = {"-"};
   add("o", kOrdinal).values = {{"low", {}}, {"high", {}}};
   add("n", kIgnore);
-  if (schema::Notation& n = number("t", kDate, 0, 20000, 1, 0).notation; notations) n.format = "%-d.%-m.%y";
-  if (schema::Notation& n = number("s", kDatetime, 0, 86400, 1, 0).notation; notations)
+  if (schema::Notation& n = number("t", kDate, 0, 20000, 50, 0).notation; notations) n.format = "%-d.%-m.%y";
+  if (schema::Notation& n = number("s", kDatetime, 0, 86400, 144, 0).notation; notations)
     n.format = "%d-%b-%Y %I:%M:%S %p";
   add("y", kCategory).values = {{"0", {}}, {"1", {}}};
   table.columns.back().role = schema::ColumnRole::kLabel;
