@@ -20,6 +20,7 @@ if(NOT MUFFLE_SITE_ONLY)
 endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
+pkg_check_modules(GFSHARE REQUIRED IMPORTED_TARGET libgfshare>=2.0)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # CSV files, and classifiers of tables; none of them tells pkg-config of itself.

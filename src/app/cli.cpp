@@ -61,7 +61,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   }
   comm::agree(comm, "reading the configuration", true,
               [&] { context.config = load_config(sources, line.stages()); });
-  comm::require_same_settings(comm, agreed_settings(context.config));
+  comm::require_same_settings(comm, agreed_settings(context.config), names_own_files);
   comm::agree(comm, "opening the run folder", true, [&] {
     if (comm.is_root()) ensure_writable_folder(context.out);
   });

@@ -111,6 +111,7 @@ class CommandLine : public PartyCommandLine {
   void add_slurm();
 
   PlanCommand plan_;
+  CombineCommand combine_;
   cluster::SlurmJob slurm_;
 };
 

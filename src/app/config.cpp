@@ -506,6 +506,11 @@ bool names_records(const std::string& key) {
   return key == "data.dir" || key == "data.schema" || key == "data.features" || key == "data.labels";
 }
 
+bool names_own_files(const std::string& key) {
+  return names_records(key) || key == "privacy.ledger" || key == "privacy.signing_key" ||
+         key == "privacy.site_key" || key == "privacy.site_roster";
+}
+
 std::string stage_hash(const Config& config, Stage stage) {
   Sha256 hash;
   for (const Key& k : reading_keys(config)) {

@@ -120,6 +120,7 @@ void propose(ConfigSources sources, const PartyCommand& command, std::ostream& o
   constexpr double kDay = 86400;
   wishes.contribute_until = now + static_cast<std::uint64_t>(command.contribute_days * kDay);
   wishes.open_until = wishes.contribute_until + static_cast<std::uint64_t>(command.open_days * kDay);
+  wishes.stand_in_until = wishes.open_until + static_cast<std::uint64_t>(command.stand_in_days * kDay);
   const round::Membership members = members_of(store, *exchange);
   const round::Draft draft = round::draft_proposal(config.plan, members, store.key().public_key(),
                                                    earlier_proposals(store, *exchange), wishes);

@@ -16,11 +16,11 @@ namespace muffle::app {
 round::Synced carry_messages(const PartyCommand& command, bool site) {
   const PartyConfig config = load_party(command.folder, site);
   const std::string& address = command.exchange.empty() ? config.exchange() : command.exchange;
-  if (!http::is_address(address))
-    throw ConfigError(
-        fmt::format("there is nothing to carry: site.exchange is '{}', and sync needs the https:// address "
-                    "of a server. In a folder that all see, step alone does it.",
-                    address));
+  if (!round::is_far(address))
+    throw ConfigError(fmt::format(
+        "there is nothing to carry: site.exchange is '{}', and sync needs the address of a place "
+        "across a network, such as a server's https://. In a folder that all see, step alone does it.",
+        address));
   const auto local = round::make_exchange(round::working_exchange(config.folder, address));
   const auto remote = round::make_exchange(address, config.config.party->network);
   // What the party has sent before (muffle site step): the server must have these very bytes.

@@ -89,6 +89,17 @@ void CommandLine::add_run_verbs() {
   Options(*release).value(
       "--export-tables", export_tables, "DIR",
       "write the release's noisy tables of counts there, as CSV; of one that is there already, too");
+  auto* combined = release->add_subcommand(
+      "combine", "add releases by one plan, of different sites, up: a late site joins; nothing is charged");
+  combined->fallthrough();  // for --out
+  Options c(*combined);
+  c.value("releases", combine_.releases, "FILE", "two releases or more")->required()->expected(2, 1000);
+  c.value("--people", combine_.people, "WORD",
+          "apart: nobody is in two of them; shared: somebody may be, and the squares of mu add up")
+      ->required()
+      ->check(CLI::IsMember({"apart", "shared"}));
+  c.value("--signing-key", combine_.signing_key, "FILE",
+          "sign the combined release with this key (muffle keygen)");
   for (CLI::App* verb : {run, train})
     Options(*verb).key("--init", sources, "train.init", "WHERE",
                        "where training starts: random or moments, the closed form");
@@ -168,6 +179,12 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       slurm_.out = out;
       return slurm(slurm_, sources);
     });
+  }
+  if (verb_ == "release" && !combine_.releases.empty()) {
+    return [this, &printed] {
+      combine_.out = out;
+      combine(combine_, printed);
+    };
   }
   if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return PartyCommandLine::alone(printed);

@@ -213,6 +213,9 @@ void PartyCommandLine::add_verify() {
   o.value("--evidence", verify_.evidence, "DIR",
           "the messages of the round between institutions that it was made in: adds it up again. Then "
           "--require-signature may be the coordinator's, a site's or a key holder's key");
+  o.repeated(
+      "--part", verify_.parts, "FILE",
+      "a release that it was combined from; given again: a further one, in the order of the combination");
   auto* key = o.value("--require-signature", verify_.key, "FILE",
                       "public key file; the release must be signed with this key");
   command

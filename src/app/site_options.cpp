@@ -5,6 +5,9 @@
 namespace muffle::app {
 namespace {
 
+/// From seconds, for trials, to years.
+const CLI::Range kDays(0.00001, 3650.0);
+
 /// A verb of a party's: which it is, in whose folder, and where the messages lie.
 CLI::App& party_verb(CLI::App& command, PartyCommand& party, const char* name, const char* help,
                      bool in_folder = true) {
@@ -108,9 +111,12 @@ void PartyCommandLine::add_coordinator() {
   o.value("--expected", p.wishes.expected, "N", "how many usually come; default: all");
   o.value("--colluding", p.wishes.colluding, "T", "how many sites may pool what they know; default: 1 or 2");
   o.value("--colluding-holders", p.wishes.colluding_holders, "T_H", "how many key holders may; default: 1");
-  o.preset("--days", p.contribute_days, "DAYS", "for contributions, from now")
-      ->check(CLI::Range(0.001, 3650.0));
-  o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(CLI::Range(0.001, 3650.0));
+  o.value("--missing-holders", p.wishes.missing_holders, "F",
+          "how many key holders may be missing: the others stand in for them; default: 0, of more than 7 "
+          "sites 1");
+  o.preset("--days", p.contribute_days, "DAYS", "for contributions, from now")->check(kDays);
+  o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(kDays);
+  o.preset("--stand-in-days", p.stand_in_days, "DAYS", "for stand-ins, after that")->check(kDays);
   propose.add_flag("--dry-run", p.dry_run, "say what would be proposed; propose nothing");
   auto& step = party_verb(*command, p, "step",
                           "what is next in its rounds: seal, add up, release; safe to be called again");
@@ -158,6 +164,12 @@ void PartyCommandLine::add_simulate() {
   o.guarantee(sources);
   o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
       ->check(CLI::Range(3, 1000));
+  o.preset("--missing", simulate_.missing, "F",
+           "key holders that are gone for good once all have contributed: the others stand in")
+      ->check(CLI::Range(0, 2));
+  o.preset("--wait", simulate_.wait_s, "SECONDS",
+           "with --missing: how long contributions and openings may take; whoever is missing is noticed then")
+      ->check(CLI::Range(1.0, 86400.0));
   o.value("-o,--out", out, "DIR", "a new folder for all of them")->required();
 }
 

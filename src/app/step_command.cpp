@@ -60,10 +60,12 @@ struct Outcome {
     const std::uint64_t now = clock_time();
     if (report.lost) {
       gone.insert(round.id);
-      lost = lost || now <= p.open_until;
+      lost = lost || now <= p.last_day();
     } else if (!report.waits.empty()) {
       waiting.insert(round.id);
-      next_deadline = std::min(next_deadline, now <= p.contribute_until ? p.contribute_until : p.open_until);
+      for (const std::uint64_t deadline : {p.contribute_until, p.open_until, p.last_day()}) {
+        if (now <= deadline) next_deadline = std::min(next_deadline, deadline);
+      }
     }
   }
   /// One round's error does not keep the party from its other rounds.
@@ -228,6 +230,7 @@ class Party {
                                [&](std::uint64_t number) { return store_.has_round_key(number); },
                                [&](std::uint64_t number) { return store_.round_key(number); },
                                [&](std::uint64_t number) { store_.erase_round_key(number); },
+                               round.shares_keys() ? store_.shares_file(round.id) : std::filesystem::path(),
                                {}});
   }
 
@@ -310,7 +313,7 @@ Outcome coordinator_step(const PartyCommand& command) {
 /// Of a party whose exchange is a server: carries messages there and back. A network that is down for a while
 /// ends nothing, nor does a message that one side does not take. @returns what is to be said of it
 std::string carry(const PartyCommand& command) {
-  if (!command.exchange.empty() || !http::is_address(load_party(command.folder, true).exchange())) return {};
+  if (!command.exchange.empty() || !round::is_far(load_party(command.folder, true).exchange())) return {};
   try {
     round::Synced synced = carry_messages(command, true);
     require_own_words(synced);
@@ -381,7 +384,7 @@ void site_step(const PartyCommand& command, const SiteMachine& machine, std::ost
   comm::HostComm& comm = machine.comm;
   PartyConfig config;
   comm::agree(comm, "reading the site's settings", true, [&] { config = load_party(command.folder, true); });
-  comm::require_same_settings(comm, settings_of_ranks(config));
+  comm::require_same_settings(comm, settings_of_ranks(config), names_own_files);
   round::SiteRanks ranks(comm,
                          [&](const release::ReleasePlan& plan) { return sum_part(machine, config, plan); });
   ranks.run("muffle " + command.verb, [&] {

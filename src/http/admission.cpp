@@ -61,6 +61,7 @@ class Folder {
     crypto::RoundId id{};
     SitePublicKey coordinator{};
     std::set<SitePublicKey> parties;
+    std::set<SitePublicKey> may_stand_in;  ///< key holders, where any may be missing
     std::uint64_t length = 0;
   };
 
@@ -104,8 +105,13 @@ class Folder {
     const auto round = rounds_.find(release::short_id(header.round));
     if (round == rounds_.end() || round->second.id != header.round)
       return Refusal{403, "it is of a round whose proposal is not here."};
+    const bool asks = header.kind == MessageKind::kStandInRequest;
+    const bool stands_in = header.kind == MessageKind::kStandIn;
+    const std::set<SitePublicKey>& may = round->second.may_stand_in;
+    if ((asks && may.empty()) || (stands_in && !may.contains(header.sender)))
+      return Refusal{403, "nobody of its sender's part stands in for others in its round."};
     const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease ||
-                             header.kind == MessageKind::kAbandonment;
+                             header.kind == MessageKind::kAbandonment || asks;
     if (coordinates ? header.sender != round->second.coordinator
                     : !round->second.parties.contains(header.sender))
       return Refusal{403, "its sender has no such part in its round."};
@@ -113,7 +119,7 @@ class Folder {
       return Refusal{
           413, fmt::format("it has {} numbers, and its round has {}.", header.numbers, round->second.length)};
     if (header.numbers > 0) return within(m.size, release::most_bytes(header.numbers));
-    return within(m.size, header.kind == MessageKind::kSeal ? kMostHeader : kMostWords);
+    return within(m.size, header.kind == MessageKind::kSeal || stands_in ? kMostHeader : kMostWords);
   }
 
   /// A release is no message: the coordinator's statement beside it says what it is.
@@ -181,7 +187,10 @@ class Folder {
       known.length = round.length;
       known.parties.insert(header.sender);
       for (const auto& site : round.proposal.sites) known.parties.insert(site.key);
-      for (const auto& holder : round.proposal.holders) known.parties.insert(holder.holder.key);
+      for (const auto& holder : round.proposal.holders) {
+        known.parties.insert(holder.holder.key);
+        if (round.shares_keys()) known.may_stand_in.insert(holder.holder.key);
+      }
     }
     if (header.kind == MessageKind::kRelease) {
       const std::string id = release::short_id(header.round);

@@ -200,6 +200,10 @@ bool is_called(std::string_view name, const SignedHeader& h) {
       return name == receipt_name(h.round, h.sender);
     case MessageKind::kAbandonment:
       return name == abandonment_name(h.round);
+    case MessageKind::kStandInRequest:
+      return name == stand_in_request_name(h.round);
+    case MessageKind::kStandIn:
+      return name == stand_in_name(h.round, h.sender);
     case MessageKind::kApproval:
       break;  // it stays at its site
   }
@@ -220,7 +224,9 @@ std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
   for (const HolderKey& h : round.proposal.holders) {
     out.emplace(opening_name(round.id, h.holder.key), most_bytes(round.length));
     out.emplace(receipt_name(round.id, h.holder.key), kMostBytesOfWords);
+    if (round.shares_keys()) out.emplace(stand_in_name(round.id, h.holder.key), kMostBytesOfLists);
   }
+  if (round.shares_keys()) out.emplace(stand_in_request_name(round.id), kMostBytesOfWords);
   return out;
 }
 

@@ -32,6 +32,9 @@ std::string round_keys_name(const crypto::SitePublicKey& holder, std::uint64_t f
 std::string short_id(const crypto::RoundId& round) { return to_hex(round).substr(0, kShort); }
 std::string proposal_name(const crypto::RoundId& round) { return short_id(round) + std::string(kProposal); }
 std::string seal_name(const crypto::RoundId& round) { return short_id(round) + "-seal.mfm"; }
+std::string stand_in_request_name(const crypto::RoundId& round) {
+  return short_id(round) + "-stand-in-request.mfm";
+}
 std::string release_name(const crypto::RoundId& round) { return short_id(round) + "-release.mfl"; }
 std::string release_statement_name(const crypto::RoundId& round) { return short_id(round) + "-release.mfm"; }
 std::string abandonment_name(const crypto::RoundId& round) { return short_id(round) + "-abandonment.mfm"; }
@@ -43,6 +46,9 @@ std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicK
 }
 std::string opening_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder) {
   return of_party(round, "opening", holder);
+}
+std::string stand_in_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder) {
+  return of_party(round, "stand-in", holder);
 }
 std::string receipt_name(const crypto::RoundId& round, const crypto::SitePublicKey& party) {
   return of_party(round, "receipt", party);
@@ -72,10 +78,10 @@ bool is_name_of_ours(std::string_view name) {
   }
   if (name.size() <= kShort + 1 || !party(name.substr(0, kShort)) || name[kShort] != '-') return false;
   name.remove_prefix(kShort + 1);
-  for (const std::string_view kind : {"proposal", "seal", "release", "abandonment"}) {
+  for (const std::string_view kind : {"proposal", "seal", "release", "abandonment", "stand-in-request"}) {
     if (name == kind) return true;
   }
-  for (const std::string_view kind : {"contribution-", "decline-", "opening-", "receipt-"}) {
+  for (const std::string_view kind : {"contribution-", "decline-", "opening-", "receipt-", "stand-in-"}) {
     if (name.starts_with(kind) && party(name.substr(kind.size()))) return true;
   }
   return false;

@@ -72,7 +72,8 @@ std::string who(const Artifact& a) {
 /// delta, and otherwise one answer whose odds are e^epsilon (Kairouz, Oh & Viswanath, ICML 2015). Of two
 /// equally likely answers a guess is right with probability Phi(mu / 2) (Dong, Roth & Su, JRSS B 2022).
 std::string what_epsilon_says(const Artifact& a) {
-  const double epsilon = a.noise.epsilon, mu = divide_up(1.0, a.noise.noise_multiplier);
+  const privacy::Guarantee promise = promise_of(a).value();
+  const double epsilon = promise.epsilon, mu = divide_up(1.0, promise.noise_multiplier);
   const double right = std::exp(privacy::log_normal_cdf(mu / 2)) * (1 + 1e-12);
   const std::string factor = rounded_up_text(std::exp(epsilon), 3);
   return fmt::format(
@@ -111,7 +112,7 @@ std::string spent_in_all(const Artifact& a, const privacy::LedgerState& ledger) 
 std::string what_was_spent(const Artifact& a, const privacy::LedgerState* ledger) {
   std::string out = fmt::format(
       "What was spent. Epsilon {} at delta {}{}. Nothing that is made from the release adds to it. ",
-      exact_text(a.noise.epsilon), exact_text(a.noise.delta),
+      exact_text(promise_of(a).value().epsilon), exact_text(a.noise.delta),
       a.rounds() > 1 ? fmt::format(", for all {} rounds together", a.rounds()) : "");
   if (ledger != nullptr && ledger->find_charge(a.ledger_charge) != nullptr)
     return out + spent_in_all(a, *ledger);

@@ -166,17 +166,18 @@ void write_tables(const Artifact& a, const fs::path& folder) {
 
   ensure_writable_folder(folder);
   for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
-  nlohmann::json json = {{"format", kTablesFormat},
-                         {"version", 1},
-                         {"private", a.is_private},
-                         {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
-                         {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
-                         {"adjacency", privacy::to_string(a.adjacency)},
-                         {"records", all.records},
-                         {"records_known", all.records_known},
-                         {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
-  if (label) json["columns"].push_back(described(*label));
-  for (const NamedColumn& column : columns) json["columns"].push_back(described(column));
+  nlohmann::json described_tables = {
+      {"format", kTablesFormat},
+      {"version", 1},
+      {"private", a.is_private},
+      {"epsilon", a.is_private ? nlohmann::json(promise_of(a).value().epsilon) : nlohmann::json()},
+      {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
+      {"adjacency", privacy::to_string(a.adjacency)},
+      {"records", all.records},
+      {"records_known", all.records_known},
+      {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
+  if (label) described_tables["columns"].push_back(described(*label));
+  for (const NamedColumn& column : columns) described_tables["columns"].push_back(described(column));
   std::list<NamedColumn> coarse;
   std::vector<std::vector<const NamedColumn*>> held(all.tables.size());
   for (std::size_t t = 0; t < all.tables.size(); ++t) {
@@ -196,17 +197,18 @@ void write_tables(const Artifact& a, const fs::path& folder) {
       shape.push_back(column->codes.size());
       values.push_back(column->codes);
     }
-    json["tables"].push_back(
+    described_tables["tables"].push_back(
         {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
-    if (any_grouped) json["tables"].back()["values"] = values;
+    if (any_grouped) described_tables["tables"].back()["values"] = values;
   }
   const auto written = [&](const fs::path& file) {
     // When it was written would tell how long the release took, and so how many records there are.
     if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
   };
   // First, so that it names whatever a job that is killed leaves, and the next export removes it.
-  write_file_atomically(folder / kTablesJson,
-                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(
+      folder / kTablesJson,
+      described_tables.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   written(folder / kTablesJson);
   for (std::size_t t = 0; t < all.tables.size(); ++t) {
     write_csv(folder / file_of_table(t), all.tables[t], held[t]);

@@ -115,8 +115,8 @@ class ContributorStep {
 
   /// Not for ever. A release that comes later is noted by a later step.
   void wait_for(const char* what) {
-    const std::string until = time_text(round_.proposal.open_until);
-    if (job_.clock.now <= round_.proposal.open_until) {
+    const std::string until = time_text(round_.proposal.last_day());
+    if (job_.clock.now <= round_.proposal.last_day()) {
       report_.waits.push_back(fmt::format("{}; the round ends {}", what, until));
       return;
     }

@@ -30,6 +30,8 @@ class CoordinatorStep {
         journal_(open_journal(job.folder, job.key, job.clock)),
         seal_(round, exchange, journal_, job.key, job.folder, MessageKind::kSeal,
               release::seal_name(round.id), 0),
+        request_(round, exchange, journal_, job.key, job.folder, MessageKind::kStandInRequest,
+                 release::stand_in_request_name(round.id), 0),
         statement_(round, exchange, journal_, job.key, job.folder, MessageKind::kRelease,
                    release::release_statement_name(round.id), 0),
         abandonment_(round, exchange, journal_, job.key, job.folder, MessageKind::kAbandonment,
@@ -152,45 +154,90 @@ class CoordinatorStep {
       return;
     }
     release::Summation sum(round_, seal);
-    std::vector<Sha256Digest> openings;
-    std::vector<std::string> missing;
-    for (const release::HolderKey& h : round_.proposal.holders) {
-      const auto opening = good(release::opening_name(round_.id, h.holder.key), round_.length,
-                                [&](const SignedHeader& header) {
-                                  if (header.sender != h.holder.key)
-                                    throw ProtocolError("it is another key holder's opening.");
-                                });
-      if (opening && take(sum, *opening, h.holder.key)) {
-        openings.push_back(opening->header.id());
-      } else {
-        missing.push_back(h.holder.name);
-      }
+    std::vector<std::size_t> missing;
+    for (std::size_t h = 0; h < round_.proposal.holders.size(); ++h) {
+      const crypto::SitePublicKey& key = round_.proposal.holders[h].holder.key;
+      const std::string name = release::opening_name(round_.id, key);
+      const auto opening = good(name, round_.length, [&](const SignedHeader& header) {
+        if (header.sender != key) throw ProtocolError("it is another key holder's opening.");
+      });
+      if (!opening || !counts(name, [&] { sum.take_opening(*opening); })) missing.push_back(h);
     }
-    add_contributions(sum, seal, missing.empty());
-    if (!missing.empty()) {
-      report_.lost = job_.clock.now > round_.proposal.open_until;
-      report_.waits.push_back(fmt::format("openings of {}, {} {}", fmt::join(missing, ", "),
-                                          report_.lost ? "wanted until" : "until",
-                                          time_text(round_.proposal.open_until)));
-      return;
-    }
+    const bool whole = missing.empty() || made_up_for(sum, seal, missing);
+    add_contributions(sum, seal, whole);
+    if (!whole) return;
+    const std::vector<release::OpenedBy> opened = sum.opened();
     const std::set<std::string> objections(sum.objections().begin(), sum.objections().end());
     privacy::NoisySum total = std::move(sum).finish();
     if (!objections.empty())
-      report_.aside.push_back(
-          fmt::format("objections of key holders to the contributions of {}: with other keys than theirs the "
-                      "sum would be uniform, and it is in range, so these objections are wrong. Find out why",
-                      fmt::join(objections, ", ")));
-    release_it(release::artifact_of_round(round_, seal, openings, std::move(total), job_.muffle_version),
-               seal);
+      report_.aside.push_back(fmt::format(
+          "objections of key holders to the contributions of {}: with other keys than theirs the "
+          "sum would be uniform, and it is in range, so these objections are wrong{}. Find out why",
+          fmt::join(objections, ", "),
+          round_.shares_keys() ? ", or of shares that stand-ins would have needed" : ""));
+    release_it(release::artifact_of_round(round_, seal, opened, std::move(total), job_.muffle_version), seal);
   }
 
-  bool take(release::Summation& sum, const Message& opening, const crypto::SitePublicKey& holder) {
+  /// Whether others stand in for all who are missing. Asks them to, once the openings are overdue.
+  bool made_up_for(release::Summation& sum, const SealedRound& seal,
+                   const std::vector<std::size_t>& missing) {
+    const release::Proposal& p = round_.proposal;
+    std::vector<std::string> names;
+    for (const std::size_t h : missing) names.push_back(p.holders[h].holder.name);
+    const bool late = job_.clock.now > p.open_until;
+    if (!late || missing.size() > static_cast<std::size_t>(p.parties.missing_holders)) {
+      await(fmt::format("openings of {}", fmt::join(names, ", ")), p.open_until);
+      return false;
+    }
+    std::optional<Message> asked = request_.sent();
+    if (!asked) {
+      const std::string bytes = make_stand_in_request(round_, seal, job_.key, missing);
+      request_.send(bytes);
+      asked = release::parse_message(bytes, "the request for stand-ins");
+      report_.done.push_back(
+          fmt::format("asked the key holders who have opened to stand in for {}", fmt::join(names, ", ")));
+    }
+    const release::AskedRound request(round_, seal, asked->header);
+    std::vector<std::string> silent;
+    for (const release::HolderKey& h : p.holders) {
+      const std::string name = release::stand_in_name(round_.id, h.holder.key);
+      const auto given = good(name, 0, [&](const SignedHeader& header) {
+        if (header.sender != h.holder.key) throw ProtocolError("it is another key holder's.");
+      });
+      const bool taken = given && counts(name, [&] { sum.take_stand_in(request, given->header); });
+      if (!taken && std::ranges::count(names, h.holder.name) == 0) silent.push_back(h.holder.name);
+    }
+    const std::vector<release::OpenedBy> opened = sum.opened();
+    if (std::ranges::all_of(missing, [&](std::size_t h) { return !opened[h].stand_ins.empty(); })) {
+      report_.done.push_back(fmt::format("others stood in for {}", fmt::join(names, ", ")));
+      return true;
+    }
+    await(fmt::format("stand-ins for {} of {}", fmt::join(names, ", "), fmt::join(silent, ", ")),
+          p.stand_in_until);
+    return false;
+  }
+
+  /// Of what the release still needs. After the last day nobody sends it any more.
+  void await(const std::string& what, std::uint64_t until) {
+    if (job_.clock.now <= until) {
+      report_.waits.push_back(fmt::format("{}, until {}", what, time_text(until)));
+      return;
+    }
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("{} were wanted until {}, and have not come: the round makes no release. Give it up, so "
+                    "that all know (`muffle coordinator abandon --code missing`)",
+                    what, time_text(until)));
+  }
+
+  /// Whether `take` takes a message; if not, it is put aside.
+  template <class Take>
+  bool counts(const std::string& name, const Take& take) {
     try {
-      sum.take_opening(opening);
+      take();
       return true;
     } catch (const ProtocolError& e) {
-      report_.aside.push_back(release::opening_name(round_.id, holder) + ": " + e.what());
+      report_.aside.push_back(name + ": " + e.what());
       return false;
     }
   }
@@ -220,12 +267,12 @@ class CoordinatorStep {
 
   void release_it(const release::Artifact& artifact, const SealedRound& seal) {
     const std::string bytes = release::artifact_bytes(artifact);
-    // The same messages make the same bytes again, so that the file need not be bound before it is there.
     write_file_atomically(release_file(), bytes);
     const SignedHeader statement =
         release::sign(release::release_statement_of(round_, seal, bytes), job_.key);
-    exchange_.put(release::release_name(round_.id), bytes);
+    // Bound before anybody sees the release: with a late opening in place of stand-ins it would be another.
     statement_.send(release::message_bytes(statement));
+    exchange_.put(release::release_name(round_.id), bytes);
     const std::string stem = release::short_id(round_.id);
     write_file_atomically(job_.folder / (stem + "-privacy.json"), release::privacy_statement_json(artifact));
     write_file_atomically(job_.folder / (stem + "-privacy.txt"), release::privacy_statement_text(artifact));
@@ -249,7 +296,7 @@ class CoordinatorStep {
   Exchange& exchange_;
   const CoordinatorJob& job_;
   release::Journal journal_;
-  BoundMessage seal_, statement_, abandonment_;
+  BoundMessage seal_, request_, statement_, abandonment_;
   StepReport report_;
 };
 

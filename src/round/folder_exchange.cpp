@@ -93,7 +93,8 @@ class FolderExchange final : public Exchange {
 
 const ExchangeKind& folder_exchange_kind() {
   static const ExchangeKind kind{
-      "folder", [](std::string_view address) { return address.find("://") == std::string_view::npos; },
+      "folder", /*is_far=*/false,
+      [](std::string_view address) { return address.find("://") == std::string_view::npos; },
       [](const std::string& address, const http::ClientSettings&) -> std::unique_ptr<Exchange> {
         return std::make_unique<FolderExchange>(address);
       }};

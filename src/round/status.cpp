@@ -81,7 +81,8 @@ void require_sender(const SignedHeader& header, const crypto::SitePublicKey& sen
   if (header.sender != sender) throw ProtocolError("it is signed by somebody else than its name says.");
 }
 
-std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened) {
+/// @param asked  key holders whom others are asked to stand in for
+std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened, std::size_t asked) {
   const auto answered = static_cast<std::size_t>(
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
   if (s.released && s.abandoned)
@@ -89,6 +90,11 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
+    if (asked > 0 && s.now > s.stand_in_until)
+      return "the last day of stand-ins has passed: the coordinator decides what becomes of the round.";
+    if (asked > 0)
+      return fmt::format("waits for key holders to stand in for {}.",
+                         asked == 1 ? "one who is missing" : "those who are missing");
     return s.now > s.open_until
                ? "the last day of openings has passed: the coordinator decides what becomes of the round."
                : "waits for key holders to open.";
@@ -100,6 +106,10 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
   return contributed < static_cast<std::size_t>(s.least)
              ? "ended: too few sites contributed before the deadline."
              : "the deadline has passed: the coordinator seals.";
+}
+
+std::string stand_ins_in_words(const RoundStatus& s) {
+  return s.stand_in_until == 0 ? "" : ", stand-ins until " + date_in_words(s.stand_in_until);
 }
 
 std::string escaped(const std::string& text) {
@@ -161,6 +171,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   out.title = printable(p.title);
   out.contribute_until = p.contribute_until;
   out.open_until = p.open_until;
+  out.stand_in_until = p.stand_in_until;
   out.now = now;
   out.least = p.parties.least;
   Reader reader(exchange, round, out);
@@ -197,7 +208,24 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       party.state = "did not answer";
     }
   }
+  std::optional<release::AskedRound> request;
+  (void)reader.take(release::stand_in_request_name(round.id), [&](const SignedHeader& header) {
+    if (!seal || !round.shares_keys())
+      throw ProtocolError("nobody can stand in for anybody in this round yet.");
+    request.emplace(round, *seal, header);
+  });
+  std::optional<release::StandIns> stand_ins;
+  if (seal) stand_ins.emplace(round, *seal);
   for (const release::HolderKey& h : p.holders) {
+    const bool stood_in = reader
+                              .take(release::stand_in_name(round.id, h.holder.key),
+                                    [&](const SignedHeader& header) {
+                                      require_sender(header, h.holder.key);
+                                      if (!request) throw ProtocolError("nobody has asked for stand-ins.");
+                                      stand_ins->take(*request, header);
+                                    })
+                              .has_value();
+    const auto place = static_cast<std::size_t>(out.holders.size());
     RoundStatus::Party& party = out.holders.emplace_back(
         RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
     std::vector<crypto::SitePublicKey> objections;
@@ -207,9 +235,15 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
           if (!seal) throw ProtocolError("there is no seal that it could open.");
           objections = release::check_opening(round, *seal, header).objections;
         });
-    if (!opening) continue;
+    if (!opening) {
+      if (request && std::ranges::count(request->missing, place) > 0)
+        party.state = "is missing: the others are asked to stand in";
+      continue;
+    }
     party.answered = true;
-    party.state = objections.empty() ? "opened" : "opened, and objects to some contributions";
+    party.state = !objections.empty() ? "opened, and objects to some contributions"
+                  : stood_in          ? "opened, and stood in"
+                                      : "opened";
     ++opened;
   }
   std::optional<release::AbandonCode> code;
@@ -243,18 +277,20 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       }
     }
   }
-  out.stage = code && !out.released ? fmt::format(
-                                          "abandoned by the coordinator ({}): it makes no release. What "
-                                          "sites were charged stays charged.",
-                                          name_of(*code))
-                                    : stage_of(out, contributed, opened);
+  out.stage = code && !out.released
+                  ? fmt::format(
+                        "abandoned by the coordinator ({}): it makes no release. What "
+                        "sites were charged stays charged.",
+                        name_of(*code))
+                  : stage_of(out, contributed, opened, request ? request->missing.size() : 0);
   return out;
 }
 
 std::string status_text(const RoundStatus& s) {
   std::string out = fmt::format("round {}: {}\n  {}\n", s.id, s.title, s.stage);
-  out += fmt::format("  contributions until {}; openings until {}; now {}\n",
-                     date_in_words(s.contribute_until), date_in_words(s.open_until), date_in_words(s.now));
+  out += fmt::format("  contributions until {}; openings until {}{}; now {}\n",
+                     date_in_words(s.contribute_until), date_in_words(s.open_until), stand_ins_in_words(s),
+                     date_in_words(s.now));
   std::size_t widest = 20;
   for (const auto* parties : {&s.sites, &s.holders}) {
     for (const RoundStatus::Party& party : *parties) widest = std::max(widest, party.name.size());
@@ -278,11 +314,11 @@ std::string status_html(const std::vector<RoundStatus>& rounds, const std::vecto
   for (const RoundStatus& s : rounds) {
     out += fmt::format(
         "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
-        "{}. As of {}. Fewer than {} contributions make no release.</p>\n"
+        "{}{}. As of {}. Fewer than {} contributions make no release.</p>\n"
         "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
         escaped(s.title), s.id, escaped(s.stage), date_in_words(s.contribute_until),
-        date_in_words(s.open_until), date_in_words(s.now), s.least, rows("site", s.sites),
-        rows("key holder", s.holders));
+        date_in_words(s.open_until), stand_ins_in_words(s), date_in_words(s.now), s.least,
+        rows("site", s.sites), rows("key holder", s.holders));
     out += aside_list(s.set_aside);
   }
   if (!aside.empty()) out += "<h2>Of no round</h2>\n" + aside_list(aside);

@@ -193,7 +193,7 @@ std::string in_words(const Synced& synced) {
 }
 
 std::string working_exchange(const std::filesystem::path& party, const std::string& address) {
-  if (!http::is_address(address)) return address;
+  if (!is_far(address)) return address;
   const std::filesystem::path folder = party / kFolder;
   ensure_writable_folder(folder);
   return folder.string();

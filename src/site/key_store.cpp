@@ -11,6 +11,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/crypto/secret_file.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::site {
 namespace {
@@ -127,6 +128,11 @@ crypto::ExchangeKey KeyStore::round_key(std::uint64_t number) const {
                     "not this folder's. What it was to open stays closed.",
                     number, key_.name()));
   return crypto::ExchangeKey::load(round_key_file(number));
+}
+
+fs::path KeyStore::shares_file(const crypto::RoundId& round) const {
+  make_private_folder(keys_of(folder_) / "shares");
+  return keys_of(folder_) / "shares" / release::short_id(round);
 }
 
 void KeyStore::erase_round_key(std::uint64_t number) const {

@@ -26,9 +26,10 @@ class Judge {
       : policy_(policy), pins_(pins), q_(q), proposal_(q.round.proposal) {}
 
   std::vector<Ruling> rulings() const {
-    return {coordinator(),   charter(), round_keys(), colluding_sites(), colluding_holders(),
-            contributions(), epsilon(), alone(),      budget(),          required_holders(),
-            columns(),       records(), person(),     program(),         approvals()};
+    return {coordinator(),      charter(),       round_keys(), colluding_sites(), colluding_holders(),
+            missing_holders(),  contributions(), epsilon(),    alone(),           budget(),
+            required_holders(), columns(),       records(),    person(),          program(),
+            approvals()};
   }
 
  private:
@@ -133,6 +134,13 @@ class Judge {
     }
     return covers("colluding key holders", unknown, policy_.colluding_holders,
                   proposal_.parties.colluding_holders, "t_h", "key holders");
+  }
+
+  /// Who stands in for a missing key holder opens without it: a site that is one itself may not want that.
+  Ruling missing_holders() const {
+    return at_most("missing key holders", proposal_.parties.missing_holders <= policy_.missing_holders,
+                   fmt::format("f = {} may be missing; policy.missing_holders = {}",
+                               proposal_.parties.missing_holders, policy_.missing_holders));
   }
 
   /// Whoever is not pinned may be the coordinator's invention, so it counts as curious.
@@ -257,6 +265,9 @@ void Policy::declare(settings::Keys& keys) {
       "colluding_sites", colluding_sites, 0, 1 << 16,
       "how many of the sites that you pinned may pool what they know (added to those that you did not pin)");
   keys.count("colluding_holders", colluding_holders, 0, 10, "likewise of key holders");
+  keys.count(
+      "missing_holders", missing_holders, 0, 2,
+      "how many key holders a round may do without at most; 0: nobody opens without every one of them");
   keys.count("records_per_person", records_per_person, 1, 1'000'000,
              "how many records one person has at this site at most: a round that protects fewer is declined");
   keys.flag(

@@ -91,6 +91,28 @@ TEST(ConfigAgreementTest, WhatAllHaveAlikeDoesNotTravel) {
       2min);
 }
 
+TEST(ConfigAgreementTest, WhereARanksOwnFilesLieIsToldToNobodyElse) {
+  std::atomic<int> told = 0;
+  test::run_thread_ranks(
+      3,
+      [&](comm::HostComm& comm) {
+        Overheard messages(comm);
+        const std::string mine = comm.rank() == 2 ? "'/home/bob/records'" : "'/home/alice/records'";
+        try {
+          comm::require_same_settings(messages, {{"data.dir", mine}, {"train.seed", "1"}}, names_own_files);
+        } catch (const ConfigError& e) {
+          EXPECT_THAT(e.what(), HasSubstr("data.dir is not the same on ranks 0 and 2"));
+          EXPECT_THAT(e.what(), HasSubstr(mine)) << "its own";
+          EXPECT_THAT(e.what(), ::testing::Not(HasSubstr(comm.rank() == 2 ? "alice" : "bob")));
+          ++told;
+        }
+        EXPECT_THAT(messages.heard, ::testing::Not(HasSubstr("alice")));
+        EXPECT_THAT(messages.heard, ::testing::Not(HasSubstr("bob")));
+      },
+      2min);
+  EXPECT_EQ(told, 3);
+}
+
 TEST(ConfigAgreementTest, WhatIsTypedBesideTheSettingsMustBeTheSameToo) {
   std::atomic<int> told = 0;
   test::run_thread_ranks(

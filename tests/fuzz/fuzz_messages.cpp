@@ -1,7 +1,7 @@
-// Messages of a round between institutions and of their consortium. Input: R and a file, or one of P C S O, K
-// (card), H (charter), N (round keys), and D (decline), A (abandonment), X (release) and T
-// (receipt) of one round, and a body as JSON, which a signature would keep from a fuzzer: what a signed
-// message of that kind says.
+// Messages of a round between institutions and of their consortium. Input: R and a file, or one of P C S O, B
+// (contribution with boxes), Q (request for stand-ins), I (stand-in), K (card), H (charter), N (round keys),
+// and D (decline), A (abandonment), X (release) and T (receipt) of one round, and a body as JSON, which a
+// signature would keep from a fuzzer: what a signed message of that kind says.
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/release/membership.hpp"
@@ -89,8 +89,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const release::Proposal proposal = release::read_proposal(header, "x");
       fuzz::demand(release::body_of(proposal) == header.body, "one proposal, one spelling");
     } else if (kind == 'C') {
-      const release::Contribution contribution = release::read_contribution(header, 3);
+      const release::Contribution contribution = release::read_contribution(header, 3, false);
       fuzz::demand(release::body_of(contribution) == header.body, "one contribution, one spelling");
+    } else if (kind == 'B') {
+      const release::Contribution contribution = release::read_contribution(header, 4, true);
+      fuzz::demand(release::body_of(contribution) == header.body,
+                   "one contribution with boxes, one spelling");
+    } else if (kind == 'Q') {
+      const release::StandInRequest request = release::read_stand_in_request(header, 2);
+      fuzz::demand(release::body_of(request) == header.body, "one request, one spelling");
+    } else if (kind == 'I') {
+      const release::StandIn stand_in = release::read_stand_in(header, 2, 3);
+      fuzz::demand(release::body_of(stand_in) == header.body, "one stand-in, one spelling");
     } else if (kind == 'S') {
       const release::Seal seal = release::read_seal(header, 4);
       fuzz::demand(release::body_of(seal) == header.body, "one seal, one spelling");

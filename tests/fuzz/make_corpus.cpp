@@ -134,9 +134,9 @@ void messages() {
   const Contribution contribution{.commitments = std::vector<crypto::PairCommitment>(3),
                                   .macs = std::vector<crypto::PairMac>(3),
                                   .charge = std::string(32, 'c')};
-  const auto add = [&](char letter, MessageKind kind, nlohmann::json body,
-                       std::vector<std::uint64_t> numbers) {
-    const std::string name(name_of(kind));
+  const auto add = [&](char letter, MessageKind kind, nlohmann::json body, std::vector<std::uint64_t> numbers,
+                       const char* more = "") {
+    const std::string name = std::string(name_of(kind)) + more;
     SignedHeader header{.kind = kind};
     header.body = std::move(body);
     header = sign(std::move(header), key, numbers);
@@ -148,6 +148,21 @@ void messages() {
   const SignedHeader one = add('C', MessageKind::kContribution, body_of(contribution), {1, 2, 3});
   add('S', MessageKind::kSeal, body_of(Seal{{one, one}}), {});
   add('O', MessageKind::kOpening, body_of(Opening{{key.public_key()}, true}), {4, 5});
+  Contribution shared = contribution;
+  shared.commitments.resize(4);
+  shared.macs.resize(4);
+  shared.boxes.assign(4, std::string(2 * box_bytes(4), 'b'));
+  add('B', MessageKind::kContribution, body_of(shared), {1}, "-boxes");
+  add('Q', MessageKind::kStandInRequest, body_of(StandInRequest{{key.public_key()}}), {});
+  add('I', MessageKind::kStandIn, body_of(StandIn{{{key.public_key(), std::vector<crypto::KeyShare>(3)}}}),
+      {});
+  Proposal shares = proposal;
+  shares.holders.push_back(
+      {{"d", crypto::SiteKey::generate("d").public_key()}, 1, crypto::ExchangeKey::generate().point()});
+  shares.parties.holders = 4;
+  shares.parties.missing_holders = 1;
+  shares.stand_in_until = shares.open_until;
+  add('P', MessageKind::kProposal, body_of(shares), {}, "-missing");
   Card card{.name = "north", .box = crypto::ExchangeKey::generate().point(), .coordinator = true};
   const SignedHeader coordinator = add('K', MessageKind::kCard, body_of(card), {});
   const crypto::SiteKey south = crypto::SiteKey::generate("south");

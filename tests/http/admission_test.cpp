@@ -149,6 +149,37 @@ TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
   EXPECT_EQ(asked("x.mfm", of_round(MessageKind::kDecline, round.id, site)), 403) << "one name a message";
 }
 
+/// What the coordinator asks for, and key holders answer, where any of them may be missing.
+TEST_F(AdmissionTest, StandInsWhereKeyHoldersMayBeMissing) {
+  const SmallConsortium four({"NORTH", "SOUTH", "WEST", "EAST"});
+  Proposal proposal = four.proposal();
+  for (const int missing : {0, 1}) {
+    proposal.parties.missing_holders = missing;
+    proposal.stand_in_until = missing > 0 ? proposal.open_until : 0;
+    const ProposedRound round = four.round(proposal);
+    place(proposal_name(round.id), four.proposed(proposal));
+    const int yes = missing > 0 ? 0 : 403;
+    const crypto::SiteKey& north = four.sites[0];
+    const auto request = [&](const crypto::SiteKey& key) {
+      return asked(stand_in_request_name(round.id), of_round(MessageKind::kStandInRequest, round.id, key));
+    };
+    EXPECT_EQ(request(four.trial), yes);
+    EXPECT_EQ(request(north), 403) << "the coordinator asks";
+    const auto stand_in = [&](const crypto::SiteKey& key, std::size_t bytes) {
+      return asked(stand_in_name(round.id, key.public_key()),
+                   of_round(MessageKind::kStandIn, round.id, key, {}, {{"x", std::string(bytes, 'x')}}));
+    };
+    EXPECT_EQ(stand_in(north, 100), yes);
+    EXPECT_EQ(stand_in(four.trial, 100), 403) << "it holds no key";
+    EXPECT_EQ(stand_in(north, 100'000), yes) << "shares for many sites";
+    EXPECT_EQ(stand_in(north, kMostBytesOfLists), missing > 0 ? 413 : 403);
+    EXPECT_EQ(asked(stand_in_name(round.id, four.sites[1].public_key()),
+                    of_round(MessageKind::kStandIn, round.id, north)),
+              403)
+        << "under another's name";
+  }
+}
+
 TEST_F(AdmissionTest, AReleaseThatItsCoordinatorHasStated) {
   const ProposedRound round = all_.round(all_.proposal());
   place(proposal_name(round.id), all_.proposed(all_.proposal()));

@@ -44,6 +44,7 @@ class ConsortiumFolder : public ::testing::Test {
               const std::vector<release::Proposal>& earlier = {}) {
     wishes.contribute_until = kThen + 10;
     wishes.open_until = kThen + 20;
+    wishes.stand_in_until = kThen + 30;
     return draft_proposal(SmallConsortium::plan(), read_membership(*exchange), all.trial.public_key(),
                           earlier, wishes);
   }
@@ -151,7 +152,19 @@ TEST_F(ConsortiumFolder, OfManySitesAboutHalfMustCome) {
   const SmallConsortium all(names);
   put_all(all);
   const Draft d = draft(all);
-  EXPECT_EQ(d.proposal.parties, (privacy::RoundParties{10, 10, 6, 2, 5, 1, 0}));
+  EXPECT_EQ(d.proposal.parties, (privacy::RoundParties{10, 10, 6, 2, 5, 1, 1}));
+  EXPECT_EQ(d.proposal.stand_in_until, kThen + 30);
+  EXPECT_THAT(proposal_in_words(all.round(d.proposal)),
+              ::testing::AllOf(HasSubstr("4 of 5 must open, and stand in for the others"),
+                               HasSubstr("; stand-ins until")));
+  // Only where there are enough for it, or as somebody wishes.
+  EXPECT_EQ(draft(all, {.holders = {"S0", "S1", "S2"}}).proposal.parties.missing_holders, 0);
+  EXPECT_EQ(draft(all, {.colluding_holders = 3}).proposal.parties.missing_holders, 0);
+  const Draft none = draft(all, {.missing_holders = 0});
+  EXPECT_EQ(none.proposal.stand_in_until, 0u);
+  EXPECT_THAT(proposal_in_words(all.round(none.proposal)), HasSubstr("all 5 must open"));
+  expect_error(ExitCode::kConfig, {"2 key holders may be missing", "takes 8 key holders"},
+               [&] { draft(all, {.missing_holders = 2}); });
 }
 
 TEST_F(ConsortiumFolder, NoRoundKeyIsNamedTwice) {

@@ -54,7 +54,7 @@ Faced faced(const World& world, const ProposedRound& round, std::size_t sealed) 
     for (std::size_t h = 0; h < world.holders.size(); ++h) {
       const auto entropy = privacy::insecure_seeded_entropy(seed_of(r, true, h));
       sum.take_opening(release::parse_message(
-          KeyHolder(round, world.holders[h], world.round_key(h)).open(seal, *entropy), "o"));
+          KeyHolder(round, world.holders[h], world.round_key(h)).open(seal, *entropy).message, "o"));
     }
     const privacy::NoisySum released = std::move(sum).finish();
     left.assign(released.values.begin(), released.values.end());

@@ -47,6 +47,7 @@ struct World {
     }
     proposal.contribute_until = 1'800'000'000;
     proposal.open_until = 1'800'600'000;
+    if (parties.missing_holders > 0) proposal.stand_in_until = 1'801'200'000;
     release::SignedHeader header{.kind = release::MessageKind::kProposal};
     header.body = release::body_of(proposal);
     proposed = release::message_bytes(release::sign(std::move(header), coordinator));
@@ -79,7 +80,7 @@ struct World {
   }
   release::Message opening(const ProposedRound& round, const SealedRound& sealed, std::size_t h) const {
     const auto entropy = privacy::insecure_seeded_entropy(seed_of_holder(h));
-    return release::parse_message(KeyHolder(round, holders[h], round_key(h)).open(sealed, *entropy),
+    return release::parse_message(KeyHolder(round, holders[h], round_key(h)).open(sealed, *entropy).message,
                                   "opening");
   }
 

@@ -48,6 +48,7 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
                              [&](std::uint64_t) { return fs::exists(round_key); },
                              [&](std::uint64_t) { return crypto::ExchangeKey::load(round_key); },
                              [&](std::uint64_t) { fs::remove(round_key); },
+                             world / "shares",
                              {}});
 }
 

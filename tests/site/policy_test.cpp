@@ -231,6 +231,21 @@ TEST_F(PolicyTest, RequiredKeyHolders) {
   expect_broken("required key holders");
 }
 
+TEST_F(PolicyTest, HowManyKeyHoldersMayBeMissing) {
+  all = SmallConsortium({"NORTH", "SOUTH", "WEST", "EAST"});
+  proposal = all.proposal();
+  proposal.parties.missing_holders = 1;
+  proposal.stand_in_until = proposal.open_until;
+  pins = {};
+  pins.coordinator = crypto::SignerKey{"TRIAL", all.trial.public_key()};
+  for (const crypto::SiteKey& site : all.sites) pins.peers.push_back({site.name(), site.public_key()});
+  charters.clear();
+  charters.emplace_back(all.charter, "charter");
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
+  policy.missing_holders = 0;
+  expect_broken("missing key holders");
+}
+
 TEST_F(PolicyTest, Columns) {
   for (const schema::Column& c : proposal.plan.schema.table->columns) policy.columns.push_back(c.name);
   EXPECT_EQ(verdict().answer, Answer::kYes);

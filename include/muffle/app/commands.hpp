@@ -126,17 +126,17 @@ struct PartyCommand {
   std::string round;         ///< first digits of its id; empty: the only one
   std::string name;          ///< of init: the new party's; of pin and admit: whose card
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
-  bool key_holder = false, no_records = false;  ///< of init
-  std::vector<std::string> approvers;           ///< of init: .pub files
-  std::string key;                              ///< of approve: the person's key file
-  std::string code = "person";                  ///< of decline and abandon
-  std::string title, admission;                 ///< of charter; the title also of propose
-  std::vector<std::string> revoke;              ///< of charter: members' names
-  round::Wishes wishes;                         ///< of propose
-  double contribute_days = 14, open_days = 7;   ///< of propose
-  bool dry_run = false;                         ///< of propose
-  double every_s = 60;                          ///< of run: between two steps
-  std::string html;                             ///< of status: the page's file; empty: none
+  bool key_holder = false, no_records = false;                    ///< of init
+  std::vector<std::string> approvers;                             ///< of init: .pub files
+  std::string key;                                                ///< of approve: the person's key file
+  std::string code = "person";                                    ///< of decline and abandon
+  std::string title, admission;                                   ///< of charter; the title also of propose
+  std::vector<std::string> revoke;                                ///< of charter: members' names
+  round::Wishes wishes;                                           ///< of propose
+  double contribute_days = 14, open_days = 7, stand_in_days = 7;  ///< of propose
+  bool dry_run = false;                                           ///< of propose
+  double every_s = 60;                                            ///< of run: between two steps
+  std::string html;                                               ///< of status: the page's file; empty: none
   ServeCommand serve;
   bool with_torch = true;  ///< whether this program sums maps that need LibTorch
 
@@ -146,11 +146,25 @@ struct PartyCommand {
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
+
+/// Of `muffle release combine`.
+struct CombineCommand {
+  std::vector<std::string> releases;
+  std::string people;       ///< "apart", or "shared": a person may be in several of them
+  std::string signing_key;  ///< empty: it is not signed
+  std::string out;          ///< run folder
+};
+/// Writes release.mfl, its signature and its privacy statement. Nothing private is read, and nothing charged.
+/// @throws ConfigError, ProtocolError, IoError.
+void combine(const CombineCommand& command, std::ostream& printed);
+
 /// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
 /// coordinator, of sites and of what is between them, and a process for every act. Not collective.
 struct SimulateCommand {
   int sites = 3;
-  std::string out;  ///< a new folder
+  int missing = 0;     ///< key holders that are gone for good once all have contributed
+  double wait_s = 60;  ///< then: for contributions and openings, after which the others stand in
+  std::string out;     ///< a new folder
 };
 /// Deals the records of the configuration to the sites, contiguously.
 /// @throws ConfigError; Error  of an act that failed, with its exit code.

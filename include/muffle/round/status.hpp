@@ -19,6 +19,7 @@ struct RoundStatus {
   std::string id;  ///< 16 digits
   std::string title;
   std::uint64_t contribute_until = 0, open_until = 0, now = 0;  ///< seconds since 1970
+  std::uint64_t stand_in_until = 0;                             ///< 0 where no key holder may be missing
   int least = 0;
   std::vector<Party> sites, holders;
   bool sealed = false, released = false, abandoned = false;

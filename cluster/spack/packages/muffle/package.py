@@ -1,4 +1,4 @@
-# Never tried (docs/how-to/other-systems.md). Spack has no libcsv and no liblinear: install both, and name their prefix in CMAKE_PREFIX_PATH.
+# Never tried (docs/how-to/other-systems.md). Spack has no libcsv, no libgfshare and no liblinear: install them, and name their prefix in CMAKE_PREFIX_PATH.
 from spack.package import *
 
 
