@@ -44,7 +44,7 @@ void bound_numbers(const Reading& r, DraftColumn& c) {
   }
   if (largest > 0x1p50 / std::pow(10.0, places))
     return leave_out(c, "numbers of more digits than muffle counts exactly");
-  if (c.type == ColumnType::kDecimal && places == r.places) c.step = r.step;
+  if (c.type == ColumnType::kInteger || places == r.places) c.step = r.step;
   const double scale = std::pow(10.0, places), step = c.step.value_or(1 / scale), span = r.hi - r.lo;
   const double unit = step * std::ceil(std::max(1.0, span > 0 ? round_unit(span) / step : 1.0) - 1e-9);
   // A hair inwards, or the quotient's rounding would take a round number to the next.
@@ -115,6 +115,7 @@ void PublicColumn::fill(const FileMarks& marks, DraftColumn& c) const {
 void PublicColumn::take(const Reading& r, DraftColumn& c) const {
   c.type = r.type;
   c.notation = r.notation;
+  c.note = r.note;
   if (guess_.are_codes()) c.note = kAreCodes;
   if (schema::is_number_type(c.type) && !guess_.words().empty()) {
     c.missing->insert(c.missing->end(), guess_.words().begin(), guess_.words().end());
