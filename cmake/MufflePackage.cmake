@@ -20,15 +20,15 @@ set(CPACK_COMPONENTS_ALL muffle muffle-site)
 set(CPACK_DEBIAN_MUFFLE_PACKAGE_NAME muffle)
 set(CPACK_DEBIAN_MUFFLE_PACKAGE_DEPENDS "openmpi-bin")
 set(CPACK_DEBIAN_MUFFLE_PACKAGE_SUGGESTS "dataset-fashion-mnist, slurm-client")
-set(CPACK_COMPONENT_MUFFLE_DESCRIPTION "differentially private synthetic data from sharded records
- MPI ranks each hold a shard of the records and sum a norm-bounded feature
- embedding of it. One coordinator adds Gaussian noise once, and a generator of
- synthetic records is made from that one noisy vector. Institutions that share
- no cluster make a release by a folder of signed files.")
+set(CPACK_DEBIAN_MUFFLE_DESCRIPTION "differentially private synthetic data from sharded records
+MPI ranks each hold a shard of the records and sum a norm-bounded feature
+embedding of it. One coordinator adds Gaussian noise once, and a generator of
+synthetic records is made from that one noisy vector. Institutions that share
+no cluster make a release by a folder of signed files.")
 set(CPACK_DEBIAN_MUFFLE-SITE_PACKAGE_NAME muffle-site)
 set(CPACK_DEBIAN_MUFFLE-SITE_PACKAGE_SUGGESTS "muffle")
-set(CPACK_COMPONENT_MUFFLE-SITE_DESCRIPTION "one site's part in private synthetic data between institutions
- The verbs of muffle that an institution needs to take part in a round with
- others: its keys, its policy, its contribution, its key holder's opening, and
- the checks of a release. It needs neither MPI nor LibTorch.")
+set(CPACK_DEBIAN_MUFFLE-SITE_DESCRIPTION "one site's part in private synthetic data between institutions
+The verbs of muffle that an institution needs to take part in a round with
+others: its keys, its policy, its contribution, its key holder's opening, and
+the checks of a release. It needs neither MPI nor LibTorch.")
 include(CPack)

@@ -16,7 +16,7 @@ foreach(root IN LISTS roots)
 Upstream-Name: muffle
 
 Files: *
-Copyright: The muffle engineers
+Copyright: 2026 The muffle engineers
 License: Apache-2.0
  On Debian systems the full text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.

@@ -83,7 +83,7 @@ HASHES = re.compile(
 )
 READS = re.compile(r"\b(open_shard|open_records|RecordSource|RecordStream|Batch|Row)\b")
 WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|note_local|spdlog|to_hex|fmt|cout|cerr|LocalDetail|\w*Comm|Messages)\b")
-AFTER_THE_RELEASE = {"model", "train", "synth"}
+AFTER_THE_RELEASE = {"model", "train", "synth", "interop"}
 TORCH_IN_HEADERS = {"model", "train", "evaluate"}
 
 

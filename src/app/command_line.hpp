@@ -109,8 +109,10 @@ class CommandLine : public PartyCommandLine {
   void add_doctor();
   void add_mixture();
   void add_slurm();
+  void add_export();
 
   PlanCommand plan_;
+  ExportCommand export_;
   CombineCommand combine_;
   cluster::SlurmJob slurm_;
 };

@@ -69,10 +69,13 @@ std::string found_here_or_installed(const std::string& name) {
   const WatchedStep step("looking for", name);
   std::error_code error;
   if (fs::exists(name, error) || fs::path(name).is_absolute()) return name;
+  // In PREFIX/bin, or in PREFIX/libexec/muffle (program_light.cpp).
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
-    const fs::path installed = programs.parent_path() / folder / name;
-    if (!programs.empty() && fs::exists(installed, error)) return installed.string();
+  for (const fs::path& prefix : {programs.parent_path(), programs.parent_path().parent_path()}) {
+    for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
+      const fs::path installed = prefix / folder / name;
+      if (!prefix.empty() && fs::exists(installed, error)) return installed.string();
+    }
   }
   return name;
 }

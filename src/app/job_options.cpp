@@ -29,6 +29,7 @@ CommandLine::CommandLine() : PartyCommandLine(kAboutMuffle, "muffle") {
   add_account();
   add_plan_and_audit();
   add_run_verbs();
+  add_export();
   add_schema();
   add_check();
   add_doctor();
@@ -110,6 +111,18 @@ void CommandLine::add_run_verbs() {
                            "the samples; default: those in OUT, of a format in sample.formats");
 }
 
+void CommandLine::add_export() {
+  Options o(*app_.add_subcommand(
+      "export", "write a model, or a release's noisy tables, for PyTorch, NumPy, R and others"));
+  o.value("file", export_.file, "FILE", "model.mfl or release.mfl")->required();
+  o.value("--format", export_.format, "FORMAT",
+          "of a model: torchscript (networks), safetensors or npz; of a release with tables: mbi")
+      ->required()
+      ->check(CLI::IsMember({"torchscript", "safetensors", "npz", "mbi"}));
+  o.value("-o,--out", export_.out, "PATH", "a new file; of mbi a folder without files of these names")
+      ->required();
+}
+
 void CommandLine::add_data_options(CLI::App& verb) {
   add_data_files(verb);
   Options o(verb);
@@ -180,6 +193,7 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       return slurm(slurm_, sources);
     });
   }
+  if (verb_ == "export") return [this, &printed] { export_command(export_, printed); };
   if (verb_ == "release" && !combine_.releases.empty()) {
     return [this, &printed] {
       combine_.out = out;

@@ -17,7 +17,8 @@
 namespace muffle::app {
 namespace {
 
-constexpr std::array<std::string_view, 5> kVerbsOfTorch{"run", "train", "sample", "evaluate", "doctor"};
+constexpr std::array<std::string_view, 6> kVerbsOfTorch{"run",      "train",  "sample",
+                                                        "evaluate", "export", "doctor"};
 
 [[noreturn]] void no_training() {
   throw InvariantError(
@@ -46,6 +47,7 @@ void train(Context&, const std::filesystem::path&) { no_training(); }
 void sample(Context&, const std::filesystem::path&) { no_training(); }
 void evaluate(Context&, const std::filesystem::path&) { no_training(); }
 void require_held_out(Context&) { no_training(); }
+void export_command(const ExportCommand&, std::ostream&) { no_training(); }
 
 }  // namespace muffle::app
 

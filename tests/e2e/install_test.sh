@@ -31,6 +31,7 @@ check "which needs neither MPI nor LibTorch nor CUDA" test -z "$(ldd "$bin/muffl
 check "so do its launcher and its configurations, on 2 ranks" "$bin/muffle-local" 2 release --config fashion-mnist.toml --set "data.dir=$DATA" \
   --set map.rff.count=200 --out out
 there out release.mfl privacy.txt
+says 74 'model.mfl' "$bin/muffle" sample --config fashion-mnist.toml --out out # which the part with LibTorch looks for
 check "by the name that the documentation has" "$bin/muffle" plan --config configs/adult.toml --format json
 ln -s "$bin/muffle-local" "$work/link"
 check "a link to a launcher finds the program, too" "$work/link" 1 --version

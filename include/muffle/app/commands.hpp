@@ -66,6 +66,17 @@ void require_held_out(Context& context);
 /// says so, where no held-out records are configured.
 void run(Context& context);
 
+/// `muffle export`: a model, or a release's tables, for programs that are not muffle. Not collective.
+struct ExportCommand {
+  std::string file;    ///< model.mfl or release.mfl
+  std::string format;  ///< of a model: torchscript, safetensors or npz; of a release: mbi
+  std::string out;     ///< a new file; of mbi a folder
+};
+/// @param printed  gets a line about what was written
+/// @throws ConfigError  the format is not for such a file;  ProtocolError; IoError  also: it is there already
+/// Post-processing.
+void export_command(const ExportCommand& command, std::ostream& printed);
+
 /// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
 struct LedgerCommand {
   std::string verb;                      ///< "show", "verify" or "budget"
