@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLongest = 64, kMostLetters = 12, kMostOfNames = 20;
 
 /// A run of digits, of letters, or of what is neither.
-struct Run {
+struct Stretch {
   char kind;  ///< d, a, or 0: neither
   std::string text;
   bool digits(std::size_t least, std::size_t most) const {
@@ -22,8 +22,8 @@ struct Run {
 };
 
 /// In small letters.
-std::vector<Run> runs_of(std::string_view field) {
-  std::vector<Run> runs;
+std::vector<Stretch> stretches_of(std::string_view field) {
+  std::vector<Stretch> runs;
   for (char c : field) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const char kind = c >= '0' && c <= '9' ? 'd' : c >= 'a' && c <= 'z' ? 'a' : '\0';
@@ -51,12 +51,12 @@ bool is_day_or_month(std::string_view word) {
 
 /// "2020Q1", "2001-W25", "2020M01", "Q1 2020", "KW 25/2001", "FY2020", "2020-05", "05/2020", "Jan-20",
 /// "5-Oct": a part of a year.
-bool is_part_of_year(const std::vector<Run>& runs) {
+bool is_part_of_year(const std::vector<Stretch>& runs) {
   static constexpr std::array<std::string_view, 14> kParts{
       "q", "w", "m", "h", "s", "t", "kw", "cw", "wk", "week", "quarter", "quartal", "trim", "sem"};
-  std::vector<const Run*> parts;
+  std::vector<const Stretch*> parts;
   std::string between;
-  for (const Run& run : runs) {
+  for (const Stretch& run : runs) {
     if (run.kind != 0) {
       parts.push_back(&run);
     } else if (run.text.size() > 2) {
@@ -81,13 +81,13 @@ bool is_part_of_year(const std::vector<Run>& runs) {
 }
 
 /// "22:30", "1:02:03.5".
-bool is_time(const std::vector<Run>& runs) {
+bool is_time(const std::vector<Stretch>& runs) {
   return runs.size() >= 3 && runs[0].digits(1, 2) && runs[1].text == ":" && runs[2].digits(2, 2) &&
          (runs.size() == 3 || runs[3].kind != 'a');
 }
 
 /// "3h05m", "1 day 4 hrs", "PT3H5M".
-bool is_duration(const std::vector<Run>& runs) {
+bool is_duration(const std::vector<Stretch>& runs) {
   static constexpr std::array<std::string_view, 24> kUnits{
       "s",   "sec",  "secs",  "second", "seconds", "m",    "min", "mins", "minute", "minutes", "h",  "hr",
       "hrs", "hour", "hours", "d",      "day",     "days", "w",   "week", "weeks",  "y",       "yr", "mo"};
@@ -109,11 +109,11 @@ bool is_duration(const std::vector<Run>& runs) {
 }
 
 /// Two marks between digits; or a day and a year in a text of words, "Montag, 3. Juni 2019".
-bool is_date(const std::vector<Run>& runs, std::size_t digits, std::size_t letters) {
+bool is_date(const std::vector<Stretch>& runs, std::size_t digits, std::size_t letters) {
   const bool named = runs[0].kind == 'a' && is_day_or_month(runs[0].text);
   std::size_t marks = 0;
   bool year = false, day = false, blank = false;
-  for (const Run& run : runs) {
+  for (const Stretch& run : runs) {
     if (run.kind == 0)
       marks += static_cast<std::size_t>(std::count_if(
           run.text.begin(), run.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
@@ -128,12 +128,12 @@ bool is_date(const std::vector<Run>& runs, std::size_t digits, std::size_t lette
 
 /// Letters stand behind a number, if at all; before it they make a code or a name, unless they are short, as
 /// in "Rs 500" and "ca. 5".
-bool is_number(const std::vector<Run>& runs, std::size_t digits, std::size_t letters,
+bool is_number(const std::vector<Stretch>& runs, std::size_t digits, std::size_t letters,
                std::size_t field_size) {
   constexpr std::size_t kShort = 3;
   if (digits == field_size || letters > kMostLetters) return false;
-  const auto is_letters = [](const Run& run) { return run.kind == 'a'; };
-  const auto is_digits = [](const Run& run) { return run.kind == 'd'; };
+  const auto is_letters = [](const Stretch& run) { return run.kind == 'a'; };
+  const auto is_digits = [](const Stretch& run) { return run.kind == 'd'; };
   const auto first = std::find_if(runs.begin(), runs.end(), is_digits);
   const auto last = std::find_if(runs.rbegin(), runs.rend(), is_digits).base();
   if (std::any_of(first, last, is_letters)) return false;
@@ -161,9 +161,9 @@ TextShape shape_of(std::string_view field) {
   using enum TextShape::Kind;
   if (field.empty() || field.size() > kLongest) return {};
   if (schema::has_digits_of_other_scripts(field)) return {kDate, form_of(field)};
-  const std::vector<Run> runs = runs_of(field);
+  const std::vector<Stretch> runs = stretches_of(field);
   std::size_t digits = 0, letters = 0;
-  for (const Run& run : runs) (run.kind == 'd' ? digits : letters) += run.kind == 0 ? 0 : run.text.size();
+  for (const Stretch& run : runs) (run.kind == 'd' ? digits : letters) += run.kind == 0 ? 0 : run.text.size();
   if (digits == 0 || letters > kMostOfNames) return {};
   if (is_part_of_year(runs) || is_time(runs) || is_duration(runs) || is_date(runs, digits, letters))
     return {kDate, form_of(field)};

@@ -183,7 +183,7 @@ NamedTables named_tables(const Artifact& a) {
 
 /// What every description of a release's tables begins with.
 nlohmann::json description_of(const Artifact& a, const NamedTables& tables, const char* format) {
-  nlohmann::json json = {
+  nlohmann::json written = {
       {"format", format},
       {"version", 1},
       {"private", a.is_private},
@@ -193,12 +193,12 @@ nlohmann::json description_of(const Artifact& a, const NamedTables& tables, cons
       {"records", tables.all.records},
       {"records_known", tables.all.records_known},
       {"label", tables.labelled ? nlohmann::json(tables.columns[0].name) : nlohmann::json()}};
-  for (const NamedColumn& column : tables.columns) json["columns"].push_back(described(column));
-  return json;
+  for (const NamedColumn& column : tables.columns) written["columns"].push_back(described(column));
+  return written;
 }
 
-std::string text_of(const nlohmann::json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+std::string text_of(const nlohmann::json& written, int indent) {
+  return written.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ void write_tables(const Artifact& a, const fs::path& folder) {
   const NamedTables tables = named_tables(a);
   ensure_writable_folder(folder);
   for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
-  nlohmann::json json = description_of(a, tables, kTablesFormat);
+  nlohmann::json written = description_of(a, tables, kTablesFormat);
   std::list<NamedColumn> coarse;
   std::vector<std::vector<const NamedColumn*>> held;
   for (const NoisyTable& table : tables.all.tables) {
@@ -227,18 +227,18 @@ void write_tables(const Artifact& a, const fs::path& folder) {
       shape.push_back(own.back()->codes.size());
       values.push_back(own.back()->codes);
     }
-    json["tables"].push_back({{"file", file_of_table(held.size() - 1)},
-                              {"columns", names},
-                              {"shape", shape},
-                              {"sigma", table.sigma}});
-    if (any_grouped) json["tables"].back()["values"] = values;
+    written["tables"].push_back({{"file", file_of_table(held.size() - 1)},
+                                 {"columns", names},
+                                 {"shape", shape},
+                                 {"sigma", table.sigma}});
+    if (any_grouped) written["tables"].back()["values"] = values;
   }
   const auto written = [&](const fs::path& file) {
     // When it was written would tell how long the release took, and so how many records there are.
     if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
   };
   // First, so that it names whatever a job that is killed leaves, and the next export removes it.
-  write_file_atomically(folder / kTablesJson, text_of(json, 2));
+  write_file_atomically(folder / kTablesJson, text_of(written, 2));
   written(folder / kTablesJson);
   for (std::size_t t = 0; t < held.size(); ++t) {
     write_csv(folder / file_of_table(t), tables.all.tables[t], held[t]);
@@ -247,14 +247,14 @@ void write_tables(const Artifact& a, const fs::path& folder) {
 }
 
 std::string domain_text(const Artifact& a) {
-  nlohmann::ordered_json json;
-  for (const NamedColumn& column : named_tables(a).columns) json[column.name] = column.codes.size();
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  nlohmann::ordered_json written;
+  for (const NamedColumn& column : named_tables(a).columns) written[column.name] = column.codes.size();
+  return written.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string measurements_text(const Artifact& a) {
   const NamedTables tables = named_tables(a);
-  nlohmann::json json = description_of(a, tables, "muffle-measurements");
+  nlohmann::json written = description_of(a, tables, "muffle-measurements");
   for (const NoisyTable& table : tables.all.tables) {
     nlohmann::json measurement = {{"stddev", table.sigma}, {"values", table.counts}};
     const std::vector<std::size_t> columns = tables.columns_of(table);
@@ -264,9 +264,9 @@ std::string measurements_text(const Artifact& a) {
       if (const std::vector<std::uint32_t> groups = tables.groups_of(table, c); !groups.empty())
         measurement["groups"][column.name] = groups;
     }
-    json["measurements"].push_back(std::move(measurement));
+    written["measurements"].push_back(std::move(measurement));
   }
-  return text_of(json, -1);
+  return text_of(written, -1);
 }
 
 }  // namespace muffle::release
