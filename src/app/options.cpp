@@ -192,8 +192,9 @@ void PartyCommandLine::add_schema() {
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
   h.value("schema", s.schema, "FILE", "the schema, a TOML file")->required();
-  i.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
-      ->check(CLI::IsMember({",", ";", "|", "tab"}));
+  i.preset("--separator", s.separator, "CHAR",
+           "between fields: a comma, a semicolon, |, tab, or blank: any blanks")
+      ->check(CLI::IsMember({",", ";", "|", "tab", "blank"}));
   const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
   init->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
       ->excludes(init->add_flag_callback("--header", header(true),

@@ -24,7 +24,9 @@ namespace {
 data::DataSpec spelling(const SchemaCommand& command) {
   data::DataSpec spec;
   spec.format = "csv";
-  spec.separator = command.separator == "tab" ? '\t' : command.separator.front();
+  spec.separator = command.separator == "tab"     ? '\t'
+                   : command.separator == "blank" ? data::kBlankSeparator
+                                                  : command.separator.front();
   spec.header = command.header.value_or(true);
   spec.comment = command.comment;
   spec.skip = command.skip;

@@ -28,7 +28,8 @@ struct Reading {
   int places = 0;             ///< behind the decimal mark
   std::optional<double> step = std::nullopt;
   std::vector<std::string> values =
-      {};  ///< of a boolean whose fields are all in one spelling: "False", "True"
+      {};                 ///< of a boolean whose fields are all in one spelling: "False", "True"
+  std::string note = {};  ///< for people: what samples will not keep
 };
 
 /// Which marks numbers have all over a file: what one column leaves open, another one may tell.
@@ -71,10 +72,11 @@ class ColumnGuess {
   bool seen_ = false, integer_ = true, decimal_ = true, boolean_ = true, datetime_ = true;
   double lo_ = INFINITY, hi_ = -INFINITY;            ///< of datetimes in muffle's own way
   std::array<bool, 3> spellings_{true, true, true};  ///< of a boolean: those that fit
-  std::set<std::string, std::less<>> different_, words_;
+  std::set<std::string, std::less<>> different_, words_, plain_;
+  bool plus_ = false;  ///< some number has a plus sign
   /// Fields, those that are words, and those that look like dates or numbers.
   std::uint64_t count_ = 0, word_count_ = 0, dates_ = 0, numbers_ = 0;
-  std::string date_shape_, number_shape_;
+  std::string date_form_, number_form_;  ///< of the first that are none which muffle reads
 };
 
 }  // namespace muffle::data

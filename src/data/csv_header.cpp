@@ -63,12 +63,17 @@ std::optional<std::size_t> fields_that_count(std::span<const std::string_view> f
 }
 
 std::string other_separator(std::span<const std::string_view> fields, char separator) {
+  const auto stands = [&](std::string_view text) {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](std::string_view field) { return field.find(text) != std::string_view::npos; });
+  };
+  // Tabs and blanks.
+  const bool padded = fields.size() == 1 && stands(" ") && separator != kBlankSeparator;
   for (const char other : {';', '\t', '|', ','}) {
-    const auto has = [&](std::string_view field) { return field.find(other) != std::string_view::npos; };
-    if (other != separator && std::any_of(fields.begin(), fields.end(), has))
-      return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
+    if (other == separator || !stands(std::string_view(&other, 1)) || (other == '\t' && padded)) continue;
+    return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
   }
-  return {};
+  return padded ? " (blanks stand in it: \"blank\"?)" : "";
 }
 
 /// One row with a field too many is malformed.

@@ -99,6 +99,10 @@ std::size_t valid_utf8(std::string_view text) {
 
 CsvRows::CsvRows(const std::string& path, CsvDialect dialect)
     : name_("'" + path + "'"), dialect_(std::move(dialect)), stream_(open_text(path, dialect_.encoding)) {
+  if (dialect_.separator == kBlankSeparator) {
+    stream_ = std::make_unique<UnpaddedStream>(std::move(stream_));
+    dialect_.separator = '\t';
+  }
   require(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) == 0, "libcsv could not be set up");
   csv_set_delim(&parser_, static_cast<unsigned char>(dialect_.separator));
   pass_byte_order_mark();
@@ -349,8 +353,12 @@ void CsvRows::parse_quoted() {
   if (!good && csv_error(&parser_) == CSV_ENOMEM) throw InvariantError("libcsv ran out of memory.");
   const std::string field = "field " + std::to_string(ends_.size() + (good && parsed_rows_ == 1 ? 0 : 1));
   if (!good)
-    throw malformed("has a quote inside " + field +
-                    " that is not doubled, or text behind the one that closes it");
+    throw malformed(
+        "has a quote inside " + field + " that is not doubled, or text behind the one that closes it" +
+        (in_header_ && dialect_.separator != '\t'
+             ? " (is it a tab, or are they blanks, that stand between fields? Do lines stand above the "
+               "header?)"
+             : ""));
   if (parsed_rows_ != 1) throw malformed("has a quote in " + field + " that is never closed");
   std::size_t from = 0;
   for (const std::size_t end : ends_) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "muffle/core/text.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::data {
@@ -11,7 +13,7 @@ namespace {
 using schema::bound_code;
 using schema::ColumnType;
 using schema::mark_at;
-using schema::without_blanks;
+using schema::trimmed;
 
 /// What stands before or behind numbers and is no part of a text. Others are named, and left to people.
 constexpr std::string_view kAffixes[] = {
@@ -31,8 +33,6 @@ constexpr std::string_view kAffixes[] = {
     "yr",     "yrs",    "years",   "Jahre",   "ans",      "KB",     "MB",     "GB",      "kB",      "px",
     "pts",    "pp"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_affix(std::string_view text) {
   return text.empty() || std::find(std::begin(kAffixes), std::end(kAffixes), text) != std::end(kAffixes);
 }
@@ -42,7 +42,7 @@ std::string_view take_minus(std::string_view& text) {
   for (const std::string_view style : {schema::kNegatives[0], schema::kNegatives[1]}) {
     const std::string_view sign = style.substr(0, style.size() - 1);
     if (!text.starts_with(sign)) continue;
-    text = without_blanks(text.substr(sign.size()));
+    text = trimmed(text.substr(sign.size()));
     return style;
   }
   return {};
@@ -65,11 +65,11 @@ MarkGuess::MarkGuess() {
 
 /// What there is around the digits: the same of all fields.
 bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
-  std::string_view text = without_blanks(field);
+  std::string_view text = trimmed(field);
   std::string_view style;
   if (text.starts_with('(') && text.ends_with(')')) {
     style = "(1)";
-    text = without_blanks(text.substr(1, text.size() - 2));
+    text = trimmed(text.substr(1, text.size() - 2));
   }
   if (const std::string_view minus = take_minus(text); !minus.empty()) style = minus;
   const auto first = std::find_if(text.begin(), text.end(), is_digit);
@@ -99,12 +99,11 @@ bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
     style = "1-";
     suffix.remove_prefix(1);
   }
-  if (!is_affix(without_blanks(prefix)) || !is_affix(without_blanks(suffix))) return false;
+  if (!is_affix(trimmed(prefix)) || !is_affix(trimmed(suffix))) return false;
   if (!begun_) {
     prefix_ = prefix;
     suffix_ = suffix;
-  } else if (without_blanks(prefix) != without_blanks(prefix_) ||
-             without_blanks(suffix) != without_blanks(suffix_)) {
+  } else if (trimmed(prefix) != trimmed(prefix_) || trimmed(suffix) != trimmed(suffix_)) {
     return false;
   }
   begun_ = true;

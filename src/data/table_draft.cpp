@@ -40,9 +40,13 @@ class NamedRows {
     if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
     const std::string hint = other_separator(rows_.fields(), spec.separator);
     if (rows_.fields().size() == 1 && !named && !hint.empty()) {
-      throw DataError(fmt::format(
-          "the first line of {} is one field{}: say which --separator there is between fields{}.",
-          rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
+      throw DataError(
+          fmt::format("the first line of {} is one field{}: say which --separator there is between fields{}.",
+                      rows_.name(), hint,
+                      spec.header ? ", or --header if that is the name of an only column, or how many lines "
+                                    "stand above the header "
+                                    "(--skip)"
+                                  : ""));
     }
     width_ = rows_.fields().size();
     if (spec.header) {
@@ -72,10 +76,14 @@ class NamedRows {
       const auto fields = rows_.fields();
       const auto count = fields_that_count(fields, width_, unnamed_end_);
       if (!count) {
-        throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
-                                          fields.size() == 1 ? "" : "s", width_,
-                                          other_separator(fields, separator_)));
+        throw rows_.malformed(fmt::format(
+            "has {} field{}, the file has {} columns{}{}", fields.size(), fields.size() == 1 ? "" : "s",
+            width_, other_separator(fields, separator_),
+            fields.size() > width_ && !rows_fit_
+                ? "; if lines stand above the header, --skip says how many (in a configuration data.skip)"
+                : ""));
       }
+      rows_fit_ = true;
       for (std::size_t j = first_; j < std::min(*count, first_ + names_.size()); ++j) {
         if (schema::is_ascii(fields[j])) {
           look(j - first_, schema::trimmed(fields[j]));
@@ -120,7 +128,8 @@ class NamedRows {
   std::size_t width_ = 0, first_ = 0;  ///< columns of the file, and where those with names begin
   std::vector<std::size_t> passed_;    ///< columns without a name, from 1
   bool unnamed_end_ = false;
-  bool pending_ = false;  ///< the first row was read, and nobody has looked at it
+  bool rows_fit_ = false;  ///< some row has as many fields as there are names
+  bool pending_ = false;   ///< the first row was read, and nobody has looked at it
 };
 
 constexpr const char* kHasTexts = "a few texts stand among its numbers: are they missing values?";
@@ -129,12 +138,13 @@ constexpr const char* kHasTexts = "a few texts stand among its numbers: are they
 void guessed_from(const Reading& r, DraftColumn& c) {
   c.type = r.type;
   c.notation = r.notation;
+  c.note = r.note;
   if (!r.values.empty()) c.values = r.values;
   // Which number a code has is content.
   if (!c.notation.top_code.empty()) c.notation.top_code = schema::kFillIn;
   if (!c.notation.bottom_code.empty()) c.notation.bottom_code = schema::kFillIn;
-  if (c.type == ColumnType::kDecimal && r.step == 1.0) {
-    c.step = 1.0;
+  if (c.type == ColumnType::kDecimal && r.step && *r.step == std::floor(*r.step)) {
+    c.step = 1.0;  // which larger one is content
     c.decimals = r.places;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -10,8 +11,8 @@ namespace {
 
 using schema::ColumnType;
 
-constexpr double kSecondsADay = 86400.0, kSecondsAMinute = 60.0;
-/// So few times may be whole minutes by chance.
+constexpr double kSecondsADay = 86400.0, kSecondsAnHour = 3600.0, kSecondsAMinute = 60.0;
+/// So few times may be whole minutes or hours by chance, and dates the first of a month.
 constexpr std::uint64_t kLeastMinutes = 8;
 constexpr int kAnyYear = 1950;
 /// Formats are made from so many fields: "May" is a short and a long name, a fraction of 0 may be left out.
@@ -139,19 +140,25 @@ std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t 
   return {"%-" + hour + rest + literal(zone), "%" + hour + rest + literal(zone)};
 }
 
-/// The same format with its time, or its seconds alone, as the digits of 0.
-std::string at_zero(std::string format, bool seconds_alone) {
+/// The same format with its time as the digits of 0: of these conversions, and fractions of a second.
+std::string at_zero(std::string format, std::string_view which) {
   static const std::pair<std::string_view, std::string_view> kDigits[] = {
       {"%-H", "0"}, {"%H", "00"}, {"%-I", "12"}, {"%I", "12"},
       {"%M", "00"}, {"%S", "00"}, {"%p", "AM"},  {"%P", "am"}};
   for (const auto& [conversion, digits] : kDigits) {
-    if (seconds_alone && conversion != "%S") continue;
+    if (which.find(conversion.back()) == std::string_view::npos) continue;
     if (const std::size_t at = format.find(conversion); at != std::string::npos)
       format.replace(at, conversion.size(), digits);
   }
   if (const std::size_t f = format.find('f'); f != std::string::npos && f >= 2 && format[f - 2] == '%')
     format.replace(f - 2, 3, std::string(static_cast<std::size_t>(format[f - 1] - '0'), '0'));
   return format;
+}
+
+/// Of a month. @param days  since 1970-01-01
+bool is_first(double days) {
+  const auto whole = std::chrono::days(static_cast<std::int64_t>(std::floor(days)));
+  return std::chrono::year_month_day(std::chrono::sys_days(whole)).day() == std::chrono::day(1);
 }
 
 }  // namespace
@@ -163,7 +170,7 @@ void TimeGuess::add(ColumnType type, const std::string& order, const std::string
   if (std::any_of(text.begin(), text.end(), control) || !schema::TimeFormat::problem(type, text).empty())
     return;
   candidates_.push_back(
-      {type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, INFINITY, -INFINITY});
+      {type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, true, true, INFINITY, -INFINITY});
 }
 
 void TimeGuess::add_formats_of(std::string_view field) {
@@ -178,7 +185,10 @@ void TimeGuess::add_formats_of(std::string_view field) {
     return add(ColumnType::kDatetime, "Ymd", runs[0].size() == 12 ? "%Y%m%d%H%M" : "%Y%m%d%H%M%S");
   }
   if (!runs.empty() && runs[0].is_digits(8, 8)) {
-    dates.push_back({"Ymd", {"%Y%m%d"}});
+    dates = {{"Ymd", {"%Y%m%d"}}, {"dmY", {"%d%m%Y"}}, {"mdY", {"%m%d%Y"}}};
+    end = 1;
+  } else if (runs.size() == 1 && runs[0].is_digits(6, 6)) {
+    dates = {{"ymd", {"%y%m%d"}}, {"dmy", {"%d%m%y"}}, {"mdy", {"%m%d%y"}}};
     end = 1;
   } else {
     std::array<const Run*, 3> parts{};
@@ -278,6 +288,8 @@ void TimeGuess::try_on(Candidate& c, std::string_view field) const {
   c.lo = std::min(c.lo, *value);
   c.hi = std::max(c.hi, *value);
   c.minutes = c.minutes && std::fmod(*value, kSecondsAMinute) == 0;
+  c.hours = c.hours && std::fmod(*value, kSecondsAnHour) == 0;
+  c.firsts = c.firsts && is_first(c.type == ColumnType::kDate ? *value : *value / kSecondsADay);
   c.midnight = c.midnight && std::fmod(*value, kSecondsADay) == 0;
   std::string written;
   c.format.write(*value, written);
@@ -296,16 +308,21 @@ std::vector<TimeReading> TimeGuess::readings() const {
   std::vector<TimeReading> out;
   for (const auto& [order, c] : best) {
     if (compact_) {
-      constexpr double k1900 = -25567, k2100 = 47482;  // in days
+      constexpr double k1900 = -25567, k2100 = 47482, kAYear = 366;  // in days
       const double unit = c->type == ColumnType::kDate ? 1 : kSecondsADay;
       if (count_ < kLeastCompact || c->lo < k1900 * unit || c->hi >= k2100 * unit) continue;
+      if (c->format.has_short_year() && c->hi - c->lo < kAYear * unit) continue;
     }
+    const bool many = count_ >= kLeastMinutes;
     TimeReading reading{c->type, c->text, c->lo, c->hi};
     if (c->type == ColumnType::kDatetime && c->midnight) {
-      reading = {ColumnType::kDate, at_zero(c->text, false), c->lo / kSecondsADay, c->hi / kSecondsADay};
+      reading = {ColumnType::kDate, at_zero(c->text, "HIMSpP"), c->lo / kSecondsADay, c->hi / kSecondsADay};
     }
-    if (reading.type != ColumnType::kDate && c->minutes && count_ >= kLeastMinutes)
-      reading.format = at_zero(c->text, true);
+    if (reading.type == ColumnType::kDate) {
+      reading.firsts = many && c->firsts;
+    } else if (many && c->minutes) {
+      reading.format = at_zero(c->text, c->hours ? "MS" : "S");
+    }
     const bool own = (reading.type == ColumnType::kDate && reading.format == "%Y-%m-%d") ||
                      (reading.type == ColumnType::kDatetime && reading.format == "%Y-%m-%dT%H:%M:%S") ||
                      (reading.type == ColumnType::kTime && reading.format == "%H:%M:%S");

@@ -13,8 +13,9 @@ namespace muffle::data {
 /// A date or time in a format that fields are in.
 struct TimeReading {
   schema::ColumnType type;
-  std::string format;  ///< "": muffle's own
-  double lo, hi;       ///< of the fields; of years of two digits nothing that counts
+  std::string format;   ///< "": muffle's own
+  double lo, hi;        ///< of the fields; of years of two digits nothing that counts
+  bool firsts = false;  ///< many dates, each the first of a month
 };
 
 /// Which formats the fields of a column fit as dates or times: for drafts of schemas.
@@ -24,7 +25,7 @@ class TimeGuess {
   void look_at(std::string_view field);
   /// All orders of year, month and day that fit every field, each with the spelling that most are in. More
   /// than one: nothing tells them apart. Times that are all midnight
-  /// are dates, and seconds that are all 0 are written so.
+  /// are dates, and seconds and minutes that are all 0 are written so.
   std::vector<TimeReading> readings() const;
 
  private:
@@ -33,8 +34,8 @@ class TimeGuess {
     std::string order;  ///< of the date: "dmY"
     std::string text;
     schema::TimeFormat format;
-    std::uint64_t hits = 0, exact = 0;     ///< fields that it reads, and those that it writes just so
-    bool midnight = true, minutes = true;  ///< all are
+    std::uint64_t hits = 0, exact = 0;  ///< fields that it reads, and those that it writes just so
+    bool midnight = true, hours = true, minutes = true, firsts = true;  ///< all are, of a day or month
     double lo, hi;
   };
 

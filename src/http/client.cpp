@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kPart = std::uint64_t{4} << 20, kLeastPart = std::uint64_t{64} << 10;
-constexpr std::uint64_t kMostListed = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostListBytes = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
 
 }  // namespace
 
@@ -77,7 +77,7 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 std::vector<Client::Listed> Client::list() {
-  const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListed);
+  const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListBytes);
   if (answer.status != 200)
     throw CommError(fmt::format("{} does not list its messages: {}", connection_->root(),
                                 error_of(answer.body, connection_->root())));

@@ -51,21 +51,21 @@ std::string who(const Artifact& a) {
   const std::string owned = fmt::format("{} record{}", q, q == 1 ? "" : "s");
   const bool enforced = a.schema.table && a.schema.table->person();
   return fmt::format(
-             "Who is protected. Each person whose records are in the data{}. The release would hardly look "
-             "different had {}. ",
+             "Who is protected. Each person whose records are in the data{}. Had {}. How much less likely "
+             "that would be, epsilon says. ",
              enforced ? fmt::format(" (no more than {} of anybody count)", owned)
                       : fmt::format(", as long as nobody owns more than {}: that is the promise of those "
                                     "who made it",
                                     owned),
-             replace
-                 ? "that person's records been any others: what they say, and whose they are, stays hidden. "
-                   "How many records there are is public"
-                 : "that person's records not been there: whether they are, and what they say, stays "
-                   "hidden. How many records there are stays hidden, too") +
-         "So it is against everybody who sees the release, or models and synthetic records made from it, "
-         "whatever else they know. It is not so against those who made the release: what each of them saw is "
-         "below, under \"Who is trusted with what\". And what holds of many people can be learnt, and may "
-         "be true of each of them: that is what the release is for.";
+             replace ? "that person's records been any others, whatever they say and whosever they are, the "
+                       "release could look just the same"
+                     : "that person's records not been there, the release could look just the same") +
+         (replace ? "How many records there are is public. "
+                  : "How many records there are is hidden in the same way. ") +
+         "This holds against everybody who sees the release, or models and synthetic records made from it, "
+         "whatever else they know. It does not hold against those who made the release: what each of them "
+         "saw is below, under \"Who is trusted with what\". What holds of many people can be learnt, and "
+         "may be true of each of them: that is what the release is for.";
 }
 
 /// The best that anybody can do with a release of (epsilon, delta) is to be told everything with probability

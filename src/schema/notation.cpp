@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/core/text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -21,7 +22,6 @@ constexpr std::string_view kMinus = "\u2212";
 constexpr std::string_view kBlanks[] = {" ", "\u00A0", "\u202F", "\u2009", "\u2007", "\t"};
 constexpr std::string_view kApostrophes[] = {"'", "\u2019"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool has_digit(std::string_view text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
 /// How many bytes at the text's beginning are one of these.
@@ -60,7 +60,7 @@ std::size_t mark_at(std::string_view text, std::string_view mark) {
 
 std::optional<NegativeStyle> negative_style(const Notation& n) {
   std::string_view sign = n.negative;
-  const std::string_view prefix = without_blanks(n.prefix), suffix = without_blanks(n.suffix);
+  const std::string_view prefix = trimmed(n.prefix), suffix = trimmed(n.suffix);
   bool inside = false;
   if (!prefix.empty() && sign.starts_with(prefix)) {
     sign.remove_prefix(prefix.size());
@@ -70,22 +70,9 @@ std::optional<NegativeStyle> negative_style(const Notation& n) {
     sign.remove_suffix(suffix.size());
     inside = true;
   }
-  const auto found = std::find(std::begin(kNegatives), std::end(kNegatives), without_blanks(sign));
+  const auto found = std::find(std::begin(kNegatives), std::end(kNegatives), trimmed(sign));
   if (found == std::end(kNegatives)) return std::nullopt;
   return NegativeStyle{*found, inside};
-}
-
-std::string_view without_blanks(std::string_view text) {
-  while (const std::size_t n = one_of(kBlanks, text)) text.remove_prefix(n);
-  for (bool more = true; more;) {
-    more = false;
-    for (const std::string_view blank : kBlanks) {
-      if (!text.ends_with(blank)) continue;
-      text.remove_suffix(blank.size());
-      more = true;
-    }
-  }
-  return text;
 }
 
 bool Notation::is_plain() const {
@@ -101,12 +88,9 @@ NumberText::NumberText(ColumnType type, Notation notation, int decimals, double 
 }
 
 std::optional<double> NumberText::parse(std::string_view text) const {
-  if (format_) return format_->parse(without_blanks(trimmed(text)), first_year_);
-  if (notation_.is_plain()) {
-    const auto value = parse_number(type_, text);
-    return value || is_ascii(text) ? value : parse_number(type_, without_blanks(text));
-  }
-  const auto value = parse_marked(without_blanks(trimmed(text)));
+  if (format_) return format_->parse(trimmed(text), first_year_);
+  if (notation_.is_plain()) return parse_number(type_, text);
+  const auto value = parse_marked(trimmed(text));
   return value && type_ == ColumnType::kInteger && *value != std::floor(*value) ? std::nullopt : value;
 }
 
@@ -118,19 +102,19 @@ std::optional<double> NumberText::parse_marked(std::string_view text) const {
   const auto take_parentheses = [&] {
     if (sign != "(1)" || !text.starts_with('(') || !text.ends_with(')')) return;
     negative = true;
-    text = without_blanks(text.substr(1, text.size() - 2));
+    text = trimmed(text.substr(1, text.size() - 2));
   };
   take_parentheses();
   negative = take_minus(text) || negative;
-  if (const std::string_view prefix = without_blanks(notation_.prefix); !prefix.empty()) {
-    text = without_blanks(text);
+  if (const std::string_view prefix = trimmed(notation_.prefix); !prefix.empty()) {
+    text = trimmed(text);
     if (!text.starts_with(prefix)) return std::nullopt;
-    text = without_blanks(text.substr(prefix.size()));
+    text = trimmed(text.substr(prefix.size()));
     negative = take_minus(text) || negative;
   }
-  if (const std::string_view suffix = without_blanks(notation_.suffix); !suffix.empty()) {
+  if (const std::string_view suffix = trimmed(notation_.suffix); !suffix.empty()) {
     if (!text.ends_with(suffix)) return std::nullopt;
-    text = without_blanks(text.substr(0, text.size() - suffix.size()));
+    text = trimmed(text.substr(0, text.size() - suffix.size()));
   }
   if (!negative) take_parentheses();  // within prefix and suffix
   if (sign == "1-" && text.ends_with('-')) {
@@ -138,7 +122,7 @@ std::optional<double> NumberText::parse_marked(std::string_view text) const {
     text.remove_suffix(1);
   }
   if (!negative && text.starts_with('+')) text.remove_prefix(1);
-  text = without_blanks(text);
+  text = trimmed(text);
 
   std::string plain(negative ? "-" : "");
   std::size_t group = 0, groups = 0;

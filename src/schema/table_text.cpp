@@ -15,8 +15,6 @@
 namespace muffle::schema {
 namespace {
 
-constexpr double kSecondsADay = 86400.0;
-
 /// A plain decimal number, all of the text.
 std::optional<double> decimal(std::string_view text) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
@@ -251,11 +249,14 @@ FieldReading ColumnText::of_number(double value) const {
 
 FieldReading ColumnText::read(std::string_view field) const {
   field = trimmed(field);
-  if (!codes_.empty()) {
-    auto known = codes_.find(field);
-    // What the schema spells is composed: a field that is not is looked up again.
-    if (known == codes_.end() && !is_ascii(field)) known = codes_.find(plain_text(field));
-    if (known != codes_.end()) return {Misfit::kNone, Cell{known->second, 0.5f}};
+  if (const auto known = codes_.find(field); known != codes_.end())
+    return {Misfit::kNone, Cell{known->second, 0.5f}};
+  // What the schema spells is composed: a field that is not is looked up again.
+  std::string composed;
+  if (!is_ascii(field)) {
+    field = composed = plain_text(field);
+    if (const auto known = codes_.find(field); known != codes_.end())
+      return {Misfit::kNone, Cell{known->second, 0.5f}};
   }
   if (field.empty()) return misfit(Misfit::kAbsent);
   if (!column_.is_number()) return misfit(Misfit::kUnknown);

@@ -54,6 +54,23 @@ TEST_F(Csv, ComposedAndDecomposedTextsAreOne) {
   EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 2);
 }
 
+// The columns padded, or as R's write.table writes them; samples too.
+TEST_F(Csv, BlanksMayStandBetweenFields) {
+  DataSpec blanks = spec();
+  blanks.separator = kBlankSeparator;
+  for (const char* bytes :
+       {"age height job note income\n20 1.0 clerk x <=50K\n99 2.5 \"cook, chef\" \"\" >50K\n",
+        "  age\theight   job  note income \r\n 20  1.0  clerk\tx    <=50K\r\n\r\n 99\t\t2.5  cook \"a\t b\" "
+        ">50K. ",
+        "age height job note income\n\"1\" 20 1 clerk x <=50K\n\"2\" 99 2.5 cook NA >50K\n"}) {
+    put("people.csv", bytes);
+    EXPECT_EQ(codes(blanks), Codes({{1, 1, 0, 0}, {3, 2, 1, 1}})) << bytes;
+  }
+  put("people.csv", "age height job note income\n20 1.0  x <=50K\n");
+  expect_local_detail(ExitCode::kData, {"data.separator"}, {"row 1 of", "has 4 fields"},
+                      [&] { codes(blanks); });
+}
+
 TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {
   const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}, {0, 0, 3, 0}, {2, 1, 2, 1}};
   const std::string rows[] = {"20,1.0,clerk,x,<=50K", "99,2.5,\"cook, chef\",,>50K",
@@ -599,6 +616,20 @@ TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
     DataSpec other = written_records(folder_ / "w.csv", like);
     other.schema = schema;
     EXPECT_EQ(codes(other), want) << "without the ignored column";
+  }
+  kind.text = {.separator = kBlankSeparator, .header = true, .quote_texts = false};
+  {
+    const auto files = find_format("csv").writers(folder_.path(), "w", kind);
+    files.front().writer->add(some);
+    files.front().writer->finish([] {});
+    EXPECT_EQ(
+        read_file(folder_ / "w.csv"),
+        "age height job income\n30 1.5 \"cook, chef\" <=50K\n80 2.3 ? >50K\n10 0.5 \"n\"\"urse\" >50K\n");
+    DataSpec like;
+    like.separator = kBlankSeparator;
+    DataSpec other = written_records(folder_ / "w.csv", like);
+    other.schema = schema;
+    EXPECT_EQ(codes(other), want);
   }
   schema::Table one;
   one.columns.push_back(category(" a\nb", {{"", {}}, {"x", {}}}));

@@ -187,6 +187,73 @@ TEST_F(TableDraft, SeesTheGridOfDecimals) {
   EXPECT_EQ(guess.decimals, 1);
 }
 
+TEST_F(TableDraft, SeesTheGridOfRoundNumbersAndOfTimes) {
+  EXPECT_EQ(sampled({"150", "200", "250", "900", "50", "400", "1000", "1550"}).step, 50);
+  EXPECT_EQ(sampled({"2", "4", "8", "10", "12", "14", "16", "18"}).step, std::nullopt) << "even by chance";
+  EXPECT_EQ(sampled({"10", "20", "30", "10"}).step, std::nullopt) << "too few to tell";
+  EXPECT_EQ(sampled({"5.0", "10.0", "15.0", "25.0", "30.0", "35.0", "40.0", "45.0"}).step, 5);
+  const auto guess = draft("v,w\n5.0,a\n10.0,a\n15.0,a\n25.0,b\n30.0,b\n35.0,c\n40.0,c\n45.0,c\n");
+  EXPECT_EQ(guess[0].step, 1.0) << "which larger one is content";
+  const DraftColumn round = sampled({"150", "200", "250", "900", "50", "400", "1000", "1550"});
+  const schema::Table table = schema::parse_table_toml(schema::draft_toml(std::span(&round, 1), ""), "t");
+  EXPECT_EQ(table.columns[0].step, 50);
+
+  const std::vector<std::string> hours(8, "2024-03-01 10:00"), own(8, "2024-03-01T10:00:00");
+  EXPECT_EQ(sampled(hours).notation.format, "%Y-%m-%d %H:00");
+  EXPECT_EQ(sampled(own).notation.format, "%Y-%m-%dT%H:00:00");
+  EXPECT_EQ(*sampled(hours).hi, *schema::parse_number(ColumnType::kDatetime, "2024-12-31T23:00:00"));
+  EXPECT_EQ(sampled(std::vector<std::string>(8, "7:00 PM")).notation.format, "%-I:00 %p");
+  EXPECT_THAT(sampled(std::vector<std::string>(8, "2024-03-01")).note,
+              testing::HasSubstr("first of a month"));
+  EXPECT_EQ(sampled({"2024-03-01", "2024-04-01"}).note, "");
+}
+
+TEST_F(TableDraft, SaysWhatSamplesWillNotKeep) {
+  EXPECT_THAT(sampled({"1.45E+06", "2.8e5"}).note, testing::HasSubstr("exponents"));
+  EXPECT_THAT(sampled({"+309", "-12"}).note, testing::HasSubstr("plus signs"));
+  EXPECT_EQ(sampled({"309", "-12"}).note, "");
+}
+
+TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
+  std::vector<std::string> ages;
+  for (int i = 0; i < 20; ++i) ages.push_back(std::to_string(i + 20));
+  ages.push_back("V1");
+  for (const auto& fields : {std::vector<std::string>{"2020Q1", "2020Q2"},
+                             {"2001-W25", "2001-W26"},
+                             {"\xEF\xBC\x94\xEF\xBC\x92", "\xEF\xBC\x93"},
+                             {"22:30", "24:00"},
+                             {"3h05m", "12h10m"},
+                             ages}) {
+    const DraftColumn c = sampled(fields);
+    EXPECT_EQ(c.type, ColumnType::kCategory);
+    EXPECT_TRUE(c.note.starts_with(kUnknownNotation)) << fields[0] << ": " << c.note;
+  }
+  for (const auto& fields :
+       {std::vector<std::string>{"5-9", "10-14"}, {"01187", "80331"}, {"V27", "250.83", "276"}})
+    EXPECT_EQ(sampled(fields).note, "") << fields[0];
+}
+
+TEST_F(TableDraft, BlanksMayStandBetweenFields) {
+  // R's write.table, with the names of rows, and columns that are padded.
+  for (const char* bytes :
+       {"\"age\" \"job\"\n\"1\" 31 \"a cook\"\n\"2\" 45 NA\n", "age   job\n 31\tcook \n  45   NA\n"}) {
+    DataSpec spec = file("r.txt", bytes);
+    expect_error(ExitCode::kData, {}, [&] { draft_columns(spec, nullptr, false); });
+    spec.separator = kBlankSeparator;
+    const auto columns = draft_columns(spec, &spec, false);
+    ASSERT_EQ(columns.size(), 2U) << bytes;
+    EXPECT_EQ(columns[0].name, "age");
+    EXPECT_EQ(columns[0].type, ColumnType::kInteger);
+    EXPECT_EQ(columns[1].missing, std::vector<std::string>{"NA"});
+  }
+  expect_error(ExitCode::kData, {"is one field", "\"blank\"", "--separator"},
+               [&] { draft("age   job\n 31 cook\n"); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"header of", "blanks, that stand between fields"},
+                      [&] { draft("\"age\" \"job\"\n31 \"cook\"\n"); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"lines stand above the header", "--skip"},
+                      [&] { draft("Report\nage,job,sex\n31,cook,m\n"); });
+}
+
 TEST_F(TableDraft, KnowsHowMissingValuesAreSpelt) {
   for (const char* word : {"None", "#N/A", "<NA>", "NaT", "--", "nan", "NULL", "\\N"}) {
     const DraftColumn c = sampled({"22", word, "31"});
@@ -350,6 +417,12 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   EXPECT_EQ(format(std::vector<std::string>(20, "20240301102031")), "%Y%m%d%H%M%S");
   EXPECT_EQ(sampled(std::vector<std::string>(20, "77240301102031")).type, ColumnType::kInteger)
       << "no such year";
+  EXPECT_EQ(format(std::vector<std::string>(20, "31122024")), "%d%m%Y");
+  std::vector<std::string> short_years(20, "930131");
+  EXPECT_EQ(sampled(short_years).type, ColumnType::kInteger) << "so few years may be numbers";
+  short_years.push_back("950705");
+  EXPECT_EQ(format(short_years), "%y%m%d");
+  EXPECT_FALSE(sampled(short_years).lo) << "which century nobody has said";
   const std::vector<std::string> minutes(8, "2024-03-01 10:20:00");
   EXPECT_EQ(format(minutes), "%Y-%m-%d %H:%M:00");
   EXPECT_EQ(sampled({"10:20", "9:05"}).type, ColumnType::kTime);
@@ -397,6 +470,8 @@ TEST_F(TableDraft, CodesOfBoundsAreContent) {
   EXPECT_EQ(c.hi, 90);
   EXPECT_EQ(sampled({"18", "90", "90+"}).hi, 91) << "90 stands for itself";
   EXPECT_EQ(sampled({"18", "> 90"}).hi, 91);
+  EXPECT_EQ(sampled({"18", "65 & over"}).notation.top_code, "65 & over");
+  EXPECT_EQ(sampled({"18", "65 o m\xC3\xA1s"}).hi, 65);
   const DraftColumn pay = sampled({"$5,500", "$100,000+", "$99,000"});
   EXPECT_EQ(pay.notation.top_code, "$100,000+");
   EXPECT_EQ(pay.hi, 100000);

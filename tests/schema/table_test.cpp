@@ -283,7 +283,7 @@ TEST(TableToml, TextsAreTrimmedAndComposedAsFieldsAre) {
 name = " town "
 type = "category"
 values = [" a", "{0}", "c "]
-aliases = {{ "{0} " = [" B "], a = ["a", " A"] }}
+aliases = {{ "{0} " = ["\u00A0 B \u00A0"], a = ["a", " A"] }}
 missing = " {1} "
 [[columns]]
 name = "n"
@@ -312,6 +312,8 @@ then = {{ column = " n", is = ["NA "] }}
                                       {"A", 0},
                                       {composed, 1},
                                       {decomposed + "\t", 1},
+                                      {"\u00A0" + decomposed + " \u3000", 1},
+                                      {"\u2009c\u00A0", 2},
                                       {"B", 1},
                                       {"c", 2},
                                       {"\xC3\xA9", 3},

@@ -111,7 +111,7 @@ struct SchemaCommand {
   std::string file;    ///< of init: CSV
   std::string sample;  ///< of init: a public file, from which bounds and categories are filled in
   std::string out = "schema.toml";  ///< of init
-  std::string separator = ",";      ///< ",", ";", "tab" or "|"
+  std::string separator = ",";      ///< ",", ";", "|", "tab" or "blank"
   std::optional<bool> header;       ///< none: there is one, unless it looks like a record
   std::string comment;
   std::uint64_t skip = 0;

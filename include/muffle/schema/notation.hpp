@@ -120,8 +120,6 @@ class NumberText {
 /// How many bytes at the text's beginning are the mark: blanks of any width are one mark, and apostrophes
 /// too. 0: it does not begin with it.
 std::size_t mark_at(std::string_view text, std::string_view mark);
-/// The text without blanks of any width around it.
-std::string_view without_blanks(std::string_view text);
 
 /// A code for "and more" or "and less": "90+", "<5".
 struct BoundCode {
