@@ -9,7 +9,7 @@
 namespace muffle::data {
 namespace {
 
-constexpr std::size_t kLongest = 64, kMostLetters = 12, kMostOfNames = 20;
+constexpr std::size_t kLongestField = 64, kMostLetters = 12, kMostOfNames = 20;
 
 /// A run of digits, of letters, or of what is neither.
 struct Stretch {
@@ -159,7 +159,7 @@ std::string form_of(std::string_view field) {
 
 TextShape shape_of(std::string_view field) {
   using enum TextShape::Kind;
-  if (field.empty() || field.size() > kLongest) return {};
+  if (field.empty() || field.size() > kLongestField) return {};
   if (schema::has_digits_of_other_scripts(field)) return {kDate, form_of(field)};
   const std::vector<Stretch> runs = stretches_of(field);
   std::size_t digits = 0, letters = 0;
