@@ -2,6 +2,7 @@
 # found by dpkg-shlibdeps; programs that no library names are added by hand.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR muffle)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has a first line of its own
 set(CPACK_PACKAGE_CONTACT "The muffle engineers <maintainers@muffle.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
