@@ -32,8 +32,23 @@ std::string in_lines(const std::string& text, const std::string& first = "", con
   return out + line + "\n";
 }
 
-/// Rounded against the promise. @param share  of one
-std::string percent(double share) { return rounded_up_text(std::min(100.0, 100 * share), 3) + "%"; }
+/// Rounded against the promise, and never up to certainty. @param share  of one
+std::string percent(double share) {
+  const double rest = 100 * (1 - share);
+  if (rest >= 1) return rounded_up_text(100 * share, 3) + "%";
+  if (rest < 1e-9) return "100% (nearly)";
+  const int places = 1 - static_cast<int>(std::floor(std::log10(rest)));
+  const double scale = std::pow(10.0, places);
+  return fmt::format("{:.{}f}%", 100 - std::floor(rest * scale * (1 - 1e-4)) / scale, places);
+}
+
+/// e^epsilon in three digits, rounded up.
+std::string odds(double epsilon) {
+  const double factor = std::exp(epsilon);
+  if (factor < 1e6) return rounded_up_text(factor, 3);
+  const double exponent = std::floor(std::log10(factor));
+  return fmt::format("{:.2f}e+{:.0f}", std::ceil(factor / std::pow(10.0, exponent - 2)) / 100, exponent);
+}
 
 /// How likely a thing is held to be that was held for `prior` likely, after its odds grew by a factor
 /// e^epsilon.
@@ -75,7 +90,7 @@ std::string what_epsilon_says(const Artifact& a) {
   const privacy::Guarantee promise = promise_of(a).value();
   const double epsilon = promise.epsilon, mu = divide_up(1.0, promise.noise_multiplier);
   const double right = std::exp(privacy::log_normal_cdf(mu / 2)) * (1 + 1e-12);
-  const std::string factor = rounded_up_text(std::exp(epsilon), 3);
+  const std::string factor = odds(epsilon);
   return fmt::format(
       "What epsilon says. Somebody wants to know something about one person, and holds it for as likely as "
       "not: odds of 1 to 1. But for a chance of {}, delta, that more becomes known, the release moves these "
