@@ -169,8 +169,8 @@ void TimeGuess::add(ColumnType type, const std::string& order, const std::string
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
   if (std::any_of(text.begin(), text.end(), control) || !schema::TimeFormat::problem(type, text).empty())
     return;
-  candidates_.push_back(
-      {type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, true, true, INFINITY, -INFINITY});
+  candidates_.push_back({type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, true, true,
+                         true, INFINITY, -INFINITY});
 }
 
 void TimeGuess::add_formats_of(std::string_view field) {
@@ -287,6 +287,7 @@ void TimeGuess::try_on(Candidate& c, std::string_view field) const {
   ++c.hits;
   c.lo = std::min(c.lo, *value);
   c.hi = std::max(c.hi, *value);
+  c.seconds = c.seconds && *value == std::floor(*value);
   c.minutes = c.minutes && std::fmod(*value, kSecondsAMinute) == 0;
   c.hours = c.hours && std::fmod(*value, kSecondsAnHour) == 0;
   c.firsts = c.firsts && is_first(c.type == ColumnType::kDate ? *value : *value / kSecondsADay);
@@ -322,6 +323,8 @@ std::vector<TimeReading> TimeGuess::readings() const {
       reading.firsts = many && c->firsts;
     } else if (many && c->minutes) {
       reading.format = at_zero(c->text, c->hours ? "MS" : "S");
+    } else if (many && c->seconds) {
+      reading.format = at_zero(c->text, "");
     }
     const bool own = (reading.type == ColumnType::kDate && reading.format == "%Y-%m-%d") ||
                      (reading.type == ColumnType::kDatetime && reading.format == "%Y-%m-%dT%H:%M:%S") ||

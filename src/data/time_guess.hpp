@@ -25,7 +25,7 @@ class TimeGuess {
   void look_at(std::string_view field);
   /// All orders of year, month and day that fit every field, each with the spelling that most are in. More
   /// than one: nothing tells them apart. Times that are all midnight
-  /// are dates, and seconds and minutes that are all 0 are written so.
+  /// are dates, and fractions, seconds and minutes that are all 0 are written so.
   std::vector<TimeReading> readings() const;
 
  private:
@@ -35,7 +35,8 @@ class TimeGuess {
     std::string text;
     schema::TimeFormat format;
     std::uint64_t hits = 0, exact = 0;  ///< fields that it reads, and those that it writes just so
-    bool midnight = true, hours = true, minutes = true, firsts = true;  ///< all are, of a day or month
+    bool midnight = true, hours = true, minutes = true, seconds = true,
+         firsts = true;  ///< all are, of a day or month
     double lo, hi;
   };
 

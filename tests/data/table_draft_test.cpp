@@ -203,6 +203,10 @@ TEST_F(TableDraft, SeesTheGridOfRoundNumbersAndOfTimes) {
   EXPECT_EQ(sampled(own).notation.format, "%Y-%m-%dT%H:00:00");
   EXPECT_EQ(*sampled(hours).hi, *schema::parse_number(ColumnType::kDatetime, "2024-12-31T23:00:00"));
   EXPECT_EQ(sampled(std::vector<std::string>(8, "7:00 PM")).notation.format, "%-I:00 %p");
+  std::vector<std::string> whole(7, "2020-12-12 22:53:47.000");
+  EXPECT_EQ(sampled(whole).notation.format, "%Y-%m-%d %H:%M:%S.%3f") << "too few to tell";
+  whole.emplace_back("2020-03-01 10:00:01.000");
+  EXPECT_EQ(sampled(whole).notation.format, "%Y-%m-%d %H:%M:%S.000");
   EXPECT_THAT(sampled(std::vector<std::string>(8, "2024-03-01")).note,
               testing::HasSubstr("first of a month"));
   EXPECT_EQ(sampled({"2024-03-01", "2024-04-01"}).note, "");
