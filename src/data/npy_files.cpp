@@ -36,7 +36,8 @@ std::string advice(const std::string& path) {
   for (const bool both : {true, false}) {
     for (const auto& [records, labels] : kOtherNames) {
       if (has(records) && (!both || has(labels)))
-        return fmt::format("It has {0}: set data.arrays = [\"{0}\", \"{1}\"]", records, labels);
+        return fmt::format("It has {0}: set data.arrays = [\"{0}\", \"{1}\"]{2}", records,
+                           both ? labels : "LABELS", both ? "" : ", with the name of its array of labels");
     }
   }
   return "Set data.arrays to the names of its arrays";
