@@ -16,12 +16,16 @@
 namespace muffle::app {
 namespace {
 
+void require_new(bool is_new, const std::filesystem::path& path) {
+  if (!is_new)
+    throw IoError(fmt::format(
+        "'{}' is there already. Nothing is replaced: choose another name, or remove it.", path.string()));
+}
+
 void write_new(const std::filesystem::path& path, std::string_view bytes) {
   NewFile file(path);
   file.write(std::as_bytes(std::span(bytes)));
-  if (!file.commit_if_new())
-    throw IoError(fmt::format(
-        "'{}' is there already. Nothing is replaced: choose another name, or remove it.", path.string()));
+  require_new(file.commit_if_new(), path);
 }
 
 /// @returns the file's bytes
@@ -57,9 +61,11 @@ void export_command(const ExportCommand& command, std::ostream& printed) {
     if (!release.is_private)
       printed << "export: the release is NOT PRIVATE: its noise was seeded for a test\n";
     const std::string domain = release::domain_text(release);
+    const std::filesystem::path domain_file = out / "domain.json", measured_file = out / "measurements.json";
     ensure_writable_folder(out);
-    write_new(out / "domain.json", domain);
-    write_new(out / "measurements.json", release::measurements_text(release));
+    require_new(!watched::exists(measured_file), measured_file);  // both are written, or none
+    write_new(domain_file, domain);
+    write_new(measured_file, release::measurements_text(release));
   }
   printed << "export: " << command.out << " is written\n" << std::flush;
 }

@@ -14,47 +14,13 @@ chmod +x "$work/bin/muffle"
 export PATH=$work/bin:$PATH OMP_NUM_THREADS=1
 
 ends 0 on 2 run "${small[@]}" --set 'sample.formats=["npz"]' --set evaluate.metrics=[] --out "$work/out/fashion"
-cat >"$work/stays.toml" <<'END'
-[[columns]]
-name = "age"
-type = "integer"
-lo = 0
-hi = 99
-bins = 5
-[[columns]]
-name = "ward"
-type = "category"
-values = ["north", "south, west", "intensive \"care\""]
-missing = ["NA"]
-[[columns]]
-name = "admitted"
-type = "date"
-lo = 2020-01-01
-hi = 2020-12-31
-bins = 6
-[[columns]]
-name = "left"
-type = "date"
-lo = 2020-01-01
-hi = 2021-01-31
-bins = 6
-[[columns]]
-name = "died"
-type = "boolean"
-values = ["no", "yes"]
-role = "label"
-[[constraints]]
-kind = "compare"
-left = "admitted"
-op = "<="
-right = "left"
-END
+cp "$here/stays.toml" "$work/stays.toml"
 python3 - >"$work/stays.csv" <<'END'
-print("age,ward,admitted,left,died")
+print("age,ward,admitted,left,note,died")
 for i in range(600):
     age, month = i * 37 % 100, 1 + i % 11
     ward = ["north", '"south, west"', '"intensive ""care"""', "NA"][age // 25]
-    print(f"{age},{ward},2020-{month:02}-{1 + i % 28:02},2020-{month + 1:02}-{1 + i % 20:02},{'yes' if age > 60 else 'no'}")
+    print(f"{age},{ward},2020-{month:02}-{1 + i % 28:02},2020-{month + 1:02}-{1 + i % 20:02},private {i},{'yes' if age > 60 else 'no'}")
 END
 table=(--set "data.schema=$work/stays.toml" --data "$work/stays.csv" --set data.records=600 --set privacy.epsilon=5 --set privacy.delta=1e-5
   --set privacy.max_records_per_person=1 --set runtime.deadline_s=60 --set sample.count=700 --set 'sample.formats=["csv"]' --set evaluate.metrics=[])
@@ -80,6 +46,10 @@ says 78 'is for a release' "$MUFFLE" export "$work/out/people/model.mfl" --forma
 says 78 'is for a model' "$MUFFLE" export "$work/out/people/release.mfl" --format npz -o "$work/no"
 says 78 'none' "$MUFFLE" export "$work/out/fashion/release.mfl" --format mbi -o "$work/no"
 says 74 'is there already' "$MUFFLE" export "$work/out/people/model.mfl" --format npz -o "$work/tabular.pt"
+mkdir "$work/taken"
+echo mine >"$work/taken/measurements.json"
+says 74 'is there already' "$MUFFLE" export "$work/out/people/release.mfl" --format mbi -o "$work/taken"
+check "of two files none is written where one is there" test ! -e "$work/taken/domain.json" -a "$(cat "$work/taken/measurements.json")" = mine
 says 2 'format' "$MUFFLE" export "$work/out/people/model.mfl" -o "$work/no"
 check "nothing was written" test ! -e "$work/no" -a ! -e "$work/no.pt"
 finish

@@ -293,6 +293,13 @@ void open_without_one(ConsortiumOfFolders& c) {
   for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.before());
 }
 std::uint64_t too_late(const ConsortiumOfFolders& c) { return c.round.proposal.open_until + 1; }
+std::string released_without_one(ConsortiumOfFolders& c) {
+  open_without_one(c);
+  c.coordinator(too_late(c));
+  for (std::size_t h = 0; h < 3; ++h) c.holder(h, too_late(c));
+  c.coordinator(too_late(c));
+  return c.in_exchange(release_name(c.round.id));
+}
 std::string stand_in_of(const ConsortiumOfFolders& c, std::size_t h) {
   return stand_in_name(c.round.id, c.world.holders[h].public_key());
 }
@@ -505,11 +512,7 @@ TEST(StandInSteps, MessagesAreCarriedByName) {
 
 TEST(StandInSteps, TheReleaseIsAddedUpAgainWithItsStandIns) {
   ConsortiumOfFolders c(kParties);
-  open_without_one(c);
-  c.coordinator(too_late(c));
-  for (std::size_t h = 0; h < 3; ++h) c.holder(h, too_late(c));
-  c.coordinator(too_late(c));
-  const std::string bytes = c.in_exchange(release_name(c.round.id));
+  const std::string bytes = released_without_one(c);
   const auto verified = [&](const std::string& release) {
     Evidence evidence;
     evidence.name = "release.mfl";
@@ -557,11 +560,7 @@ TEST(StandInSteps, TheReleaseIsAddedUpAgainWithItsStandIns) {
 // What a header may not say.
 TEST(StandInSteps, ReleasesThatContradictThemselvesAreNone) {
   ConsortiumOfFolders c(kParties);
-  open_without_one(c);
-  c.coordinator(too_late(c));
-  for (std::size_t h = 0; h < 3; ++h) c.holder(h, too_late(c));
-  c.coordinator(too_late(c));
-  const std::string bytes = c.in_exchange(release_name(c.round.id));
+  const std::string bytes = released_without_one(c);
   const auto refused = [&](const std::function<void(nlohmann::json&)>& change) {
     Container container = parse_container(bytes, "muffle-release", kArtifactVersion, "r");
     change(container.header);
