@@ -87,7 +87,7 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
   if (s.released && s.abandoned)
     return "released, and abandoned: the coordinator has signed both. Ask it; the release can be verified.";
-  if (s.released && s.number < s.rounds) return "its sum is there: the coordinator proposes the next round.";
+  if (s.released && s.number < s.rounds) return "its sum is there: the next round goes on from it.";
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
