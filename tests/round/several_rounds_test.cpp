@@ -274,7 +274,8 @@ TEST(SeveralRounds, ALedgerOfAnEarlierDayIsFoundOut) {
   fs::remove(s.c.ledger(0));
   fs::remove(s.c.folder / "exchange" / names(1));
   fs::remove(outbox(s.c.of(s.c.world.sites[0])) / names(1));
-  expect_error(ExitCode::kProtocol, {"was not charged for", "restored from an older copy"}, [&] { s.site(1, 0); });
+  expect_error(ExitCode::kProtocol, {"was not charged for", "restored from an older copy"},
+               [&] { s.site(1, 0); });
 }
 
 TEST(SeveralRounds, ASitesLedgerVouchesForEveryRound) {
@@ -290,7 +291,8 @@ TEST(SeveralRounds, ASitesLedgerVouchesForEveryRound) {
   const std::string name = contribution_name(s.rounds[0].id, s.c.world.sites[1].public_key());
   Message other = parse_message(s.c.in_exchange(name), name);
   other.numbers[0] += 1;
-  const std::string forged = message_bytes(sign(other.header, s.c.world.sites[1], other.numbers), other.numbers);
+  const std::string forged =
+      message_bytes(sign(other.header, s.c.world.sites[1], other.numbers), other.numbers);
   Evidence evidence;
   evidence.name = "release.mfl";
   evidence.release = release;
