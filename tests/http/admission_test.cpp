@@ -147,6 +147,12 @@ TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
   EXPECT_EQ(asked(seal_name(round.id), seal), 403) << "the coordinator seals";
   EXPECT_EQ(asked(seal_name(round.id), of_round(MessageKind::kSeal, round.id, all_.trial)), 0);
   EXPECT_EQ(asked("x.mfm", of_round(MessageKind::kDecline, round.id, site)), 403) << "one name a message";
+  const auto sum = [&](const crypto::SiteKey& key) {
+    return asked(sum_name(round.id),
+                 message_bytes(of_round(MessageKind::kSum, round.id, key, numbers), numbers));
+  };
+  EXPECT_EQ(sum(site), 403) << "the coordinator says what a round has come to";
+  EXPECT_EQ(sum(all_.trial), 0);
 }
 
 /// What the coordinator asks for, and key holders answer, where any of them may be missing.
