@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "byte_stream.hpp"
@@ -12,6 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "since_base.hpp"
 
 namespace muffle::data {
 namespace {
@@ -115,6 +117,7 @@ struct WrittenColumn {
   std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
   std::optional<NumberTexts> numbers = std::nullopt;
+  std::optional<SinceBase> base = std::nullopt;  ///< that it counts since
 };
 
 std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
@@ -124,6 +127,7 @@ std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
     if (!is_written(column)) continue;
     WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column)});
     if (column.is_feature()) written.number = numbers++;
+    written.base = base_of(*kind.table, column);
     written.fields.resize(column.codes());
     for (std::uint32_t code = 0; code < column.codes(); ++code) {
       if (column.is_number() && code != column.missing_code()) continue;
@@ -241,7 +245,12 @@ class CsvWriter final : public schema::RecordWriter {
         const std::size_t codes = c.fields.size();
         const Cell cell =
             c.number ? schema::cell_at(some.floats[i * dims + *c.number], codes) : Cell{some.labels[i], 0.5f};
-        if (c.numbers && cell.code != c.text.column().missing_code()) {
+        if (c.base && cell.code != c.text.column().missing_code()) {
+          later_.clear();
+          c.text.write_number(
+              c.base->value(std::span(some.floats).subspan(i * dims, dims)) + c.text.number(cell), later_);
+          append_field(later_, kind().text.separator, false, line);
+        } else if (c.numbers && cell.code != c.text.column().missing_code()) {
           c.numbers->write(cell, line);
         } else {
           line += c.fields[std::min<std::size_t>(cell.code, codes - 1)];
@@ -257,7 +266,7 @@ class CsvWriter final : public schema::RecordWriter {
 
   std::vector<WrittenColumn> columns_;
   ByteWriter file_;
-  std::string lines_;
+  std::string lines_, later_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "muffle/data/format.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "npy_files.hpp"
+#include "since_base.hpp"
 #include "table_arrays.hpp"
 #include "zip_file.hpp"
 
@@ -103,7 +105,7 @@ class NpzTableWriter final : public schema::RecordWriter {
     std::size_t numbers = 0;
     for (const schema::Column& column : kind.table->columns) {
       if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
-      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}};
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, base_of(*kind.table, column)};
       if (column.is_feature()) array.number = numbers++;
       std::string descr = "<f8";
       if (array.text.numbers_are_texts()) {
@@ -128,7 +130,8 @@ class NpzTableWriter final : public schema::RecordWriter {
     std::optional<std::size_t> number;  ///< of a record; none: the label
     std::size_t bytes;                  ///< of a number or text in the file
     std::vector<std::vector<std::uint32_t>>
-        texts;  ///< of the codes, in characters; empty: numbers are written
+        texts;                      ///< of the codes, in characters; empty: numbers are written
+    std::optional<SinceBase> base;  ///< that it counts since
   };
 
   static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {
@@ -151,8 +154,9 @@ class NpzTableWriter final : public schema::RecordWriter {
                                       ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
                                       : schema::Cell{some.labels[i], 0.5f};
         if (array.texts.empty()) {
-          store(column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code,
-                array.bytes);
+          double value = column.is_number() ? array.text.number(cell) : 0.0;
+          if (array.base) value += array.base->value(std::span(some.floats).subspan(i * dims, dims));
+          store(column.is_number() ? std::bit_cast<std::uint64_t>(value) : cell.code, array.bytes);
           continue;
         }
         for (const std::uint32_t c : array.texts.at(cell.code)) store(c, sizeof c);

@@ -8,6 +8,7 @@
 #include "check_notes.hpp"
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
+#include "differences.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
@@ -48,7 +49,12 @@ bool is_date_in_other_order(std::string_view field) {
 class TableChecker {
  public:
   TableChecker(const DataSpec& spec, CheckNotes& notes)
-      : spec_(spec), table_(*spec.schema.table), notes_(notes), rules_(table_), row_(table_.columns.size()) {
+      : spec_(spec),
+        table_(*spec.schema.table),
+        notes_(notes),
+        rules_(table_),
+        row_(table_.columns.size()),
+        differences_(table_) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
@@ -83,10 +89,14 @@ class TableChecker {
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
         if (!uses_[j].is_read) return;
         const bool text = type.is_text() || (is_person(j) && type.is_integer());
-        look_at(j,
-                text ? field(j, type.to_text(stored))
-                     : field(j, TableArrays::number(table_.columns[j], type, stored)),
-                where);
+        const auto look = [&](const auto& value) {
+          if (!differences_.take(j, value)) look_at(j, field(j, value), where);
+        };
+        if (text) {
+          look(type.to_text(stored));
+        } else {
+          look(TableArrays::number(table_.columns[j], type, stored));
+        }
       });
       end(where);
     }
@@ -159,6 +169,7 @@ class TableChecker {
   }
 
   static std::string written(const schema::Column& column, double value) {
+    if (column.since) return schema::days_text(column, value);
     const bool days = column.is_temporal();
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
@@ -232,7 +243,8 @@ class TableChecker {
     begin();
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
-      if (j != HeaderMatch::kUnknown && uses_[j].is_read) look_at(j, field(j, fields[i]), where);
+      if (j == HeaderMatch::kUnknown || !uses_[j].is_read || differences_.take(j, fields[i])) continue;
+      look_at(j, field(j, fields[i]), where);
     }
     end(where);
   }
@@ -241,6 +253,7 @@ class TableChecker {
   void begin() {
     whole_ = true;
     read_ = 0;
+    differences_.begin();
   }
   template <class Where>
   void look_at(std::size_t j, Misfit which, const Where& where) {
@@ -253,6 +266,11 @@ class TableChecker {
   }
   template <class Where>
   void end(const Where& where) {
+    differences_.settle([&](std::size_t j, const schema::FieldReading& reading) {
+      if (reading.cell) row_[j] = *reading.cell;
+      look_at(j, reading.misfit, where);
+      if (reading.misfit == Misfit::kNone) look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
+    });
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
@@ -307,6 +325,7 @@ class TableChecker {
   CheckNotes& notes_;
   schema::RowRules rules_;
   std::vector<schema::Cell> row_;
+  Differences differences_;
   std::vector<Use> uses_;
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;

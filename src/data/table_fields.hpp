@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differences.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -64,6 +65,7 @@ class TableFields {
   bool clamp_;
   Where where_;
   std::vector<ColumnUse> columns_;
+  Differences differences_;
   std::size_t numbers_ = 0;
   bool usable_ = true;  ///< of the record at hand
 };

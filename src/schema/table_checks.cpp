@@ -66,8 +66,30 @@ class Checks {
       std::for_each(v.aliases.begin(), v.aliases.end(), plain);
     }
     std::for_each(c.spellings.begin(), c.spellings.end(), plain);
+    if (c.since) since(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
     if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
+  }
+
+  /// A value must be one that can be written, whatever the other column's is.
+  template <class Say>
+  void since(const Column& c, const Say& say) {
+    if (*c.since >= table_.columns.size()) return say("it counts since a column that is not there");
+    const Column& base = table_.columns[*c.since];
+    if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
+      return say("only dates and datetimes count since another column");
+    if (base.type != c.type || !base.is_feature() || base.since || base.missing)
+      return say(
+          fmt::format("it counts since column '{}', which must have its type, values that are never "
+                      "missing, and no 'since' of its own",
+                      base.name));
+    if (!c.notation.top_code.empty() || !c.notation.bottom_code.empty() ||
+        (!c.notation.format.empty() && TimeFormat(c.type, c.notation.format).has_short_year()))
+      return say("a column that counts since another has no codes for bounds, and years of four digits");
+    constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0, kSecondsADay = 86400.0;  // in days
+    const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
+    if (!(base.lo + c.lo >= kYearOne * a_day) || !(base.hi + c.hi < kYearTenThousand * a_day))
+      say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
   }
 
   template <class Say>
@@ -197,6 +219,11 @@ class Checks {
       const Column& column = table_.columns[j];
       if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (column.since && c.kind != Constraint::Kind::kImplies)
+        return say(
+            fmt::format("column '{}' counts since '{}', and no such rule is needed: its lo and hi say "
+                        "how much later it is",
+                        column.name, table_.columns[*column.since].name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
     }
     using Kind = Constraint::Kind;

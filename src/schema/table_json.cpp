@@ -65,6 +65,7 @@ json column_json(const Column& c) {
                 {"edges", c.edges}});
     if (c.learned) out["learned"] = true;
     if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
+    if (c.since) out["since"] = *c.since;
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
@@ -113,7 +114,8 @@ Column read_column(const JsonFields& f) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "learned", "notation"});
+            "learned", "notation", "since"});
+    if (f.has("since")) c.since = f.integer("since", 0, kMostColumns - 1);
     if (f.has("notation")) c.notation = read_notation(f.object("notation"));
     c.lo = f.number("lo");
     c.hi = f.number("hi");
@@ -225,6 +227,7 @@ std::string differences(const Table& one, const Table& other) {
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.notation == b.notation, "notation");
+    say(a.since == b.since, "since");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

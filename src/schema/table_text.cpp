@@ -117,6 +117,11 @@ void write_number(const Column& column, double value, std::string& out) {
   }
 }
 
+std::string days_text(const Column& column, double value) {
+  const double days = column.type == ColumnType::kDate ? value : value / kSecondsADay;
+  return fmt::format("{:.6g} days", days);
+}
+
 std::string_view misfit_text(Misfit misfit, const Column& column) {
   switch (misfit) {
     case Misfit::kNone:
@@ -130,9 +135,11 @@ std::string_view misfit_text(Misfit misfit, const Column& column) {
       if (column.type == ColumnType::kDatetime) return "is not a date and time, YYYY-MM-DDThh:mm:ss";
       return column.type == ColumnType::kInteger ? "is not a whole number" : "is not a number";
     case Misfit::kBelow:
-      return "is below the column's lo";
+      return column.since ? "is later than the other date by less than the column's lo"
+                          : "is below the column's lo";
     case Misfit::kAbove:
-      return "is above the column's hi";
+      return column.since ? "is later than the other date by more than the column's hi"
+                          : "is above the column's hi";
     case Misfit::kUnknown:
       return "is not one of the column's values";
     case Misfit::kAbsent:

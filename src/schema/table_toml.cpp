@@ -74,6 +74,10 @@ class TableReader {
         }
       }
     }
+    for (const auto& [j, node] : since_) {
+      if (const auto base = column_named(*node, fmt::format("column '{}': since", table_.columns[j].name)))
+        table_.columns[j].since = *base;
+    }
     if (const toml::node* constraints = file_.get("constraints")) {
       if (!constraints->is_array_of_tables()) {
         add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
@@ -209,9 +213,10 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t, {"name",         "type",           "role",    "unit",   "lo",       "hi",       "step",
-             "decimals",     "bins",           "spacing", "values", "aliases",  "missing",  "format",
-             "decimal_mark", "thousands_mark", "prefix",  "suffix", "negative", "top_code", "bottom_code"},
+    keys(t, {"name",     "type",     "role",         "unit",           "lo",     "hi",
+             "step",     "decimals", "bins",         "spacing",        "values", "aliases",
+             "missing",  "format",   "decimal_mark", "thousands_mark", "prefix", "suffix",
+             "negative", "top_code", "bottom_code",  "since"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -225,7 +230,7 @@ class TableReader {
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
       for (const char* key :
            {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
-            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
+            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code", "since"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
@@ -283,16 +288,33 @@ class TableReader {
     if (problems_.size() > before) return;
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return add(line(t), fmt::format("{}: {}", of, problem));
+    if (const toml::node* node = t.get("since")) {
+      if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
+        return add(line(*node), fmt::format("{}: only dates and datetimes have 'since'", of));
+      since_.emplace_back(table_.columns.size(), node);
+      c.since = 0;  // which one is known when all columns are
+    }
     const auto bound = [&](const char* key, double& field) {
       const toml::node* node = t.get(key);
       if (node == nullptr) return add(line(t), fmt::format("{} needs '{}', its public bound", of, key));
-      if (const auto value = number(*node, c.type, key, of)) field = *value;
+      if (const auto value = position(*node, c, key, of)) field = *value;
     };
+    if (c.since) steps(t, c, of);  // lo and hi are whole numbers of these
     bound("lo", c.lo);
     bound("hi", c.hi);
-    steps(t, c, of);
+    if (!c.since) steps(t, c, of);
     if (problems_.size() > before) return;
     bins(t, c, of);
+  }
+
+  /// A bound or an edge; where a column counts since another, in days.
+  std::optional<double> position(const toml::node& node, const Column& c, const std::string& key,
+                                 const std::string& of) {
+    if (!c.since) return number(node, c.type, key, of);
+    const auto days = number(node, ColumnType::kDecimal, key, of);
+    if (!days) return std::nullopt;
+    constexpr double kSecondsADay = 86400.0;
+    return c.type == ColumnType::kDate ? *days : std::round(*days * kSecondsADay / c.step) * c.step;
   }
 
   void steps(const toml::table& t, Column& c, const std::string& of) {
@@ -335,7 +357,7 @@ class TableReader {
     if (node != nullptr && node->is_array()) {
       if (!spacing.empty()) add(line(*node), fmt::format("{}: edges have no spacing", of));
       for (const toml::node& edge : *node->as_array()) {
-        if (const auto value = number(edge, c.type, "bins", of)) c.edges.push_back(*value);
+        if (const auto value = position(edge, c, "bins", of)) c.edges.push_back(*value);
       }
       return;
     }
@@ -361,8 +383,9 @@ class TableReader {
   }
 
   void categories(const toml::table& t, Column& c, const std::string& of) {
-    for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark",
-                            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
+    for (const char* key :
+         {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark", "thousands_mark",
+          "prefix", "suffix", "negative", "top_code", "bottom_code", "since"}) {
       if (t.contains(key))
         add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
     }
@@ -489,6 +512,7 @@ class TableReader {
   const toml::table& file_;
   std::string name_;
   Table table_;
+  std::vector<std::pair<std::size_t, const toml::node*>> since_;  ///< columns, and where they name another
   std::vector<std::string> problems_;
   bool open_ = false;  ///< something is still to be filled in
 };

@@ -78,6 +78,10 @@ struct Column {
                          ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
   Notation notation;             ///< of numbers, dates and times
+  /// Of dates and datetimes: a column of Table::columns of the same type. What is a number of a record, and
+  /// has lo, hi, step and edges, is then by how much this one is later than that one (days, or seconds); in
+  /// files both are dates. None: they are its own.
+  std::optional<std::size_t> since;
 
   bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
 

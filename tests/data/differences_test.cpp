@@ -1,0 +1,111 @@
+// Dates that count since another of their row: read from files, checked, and written back.
+#include <gmock/gmock.h>
+
+#include "data/table_fixture.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/data/record_check.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+using Codes = std::vector<std::vector<int>>;
+using muffle::test::expect_error;
+
+/// @param discharged  of that column, beside its name and type
+std::string stays_toml(const std::string& discharged, const std::string& type = "date") {
+  return "[[columns]]\nname = \"discharged\"\ntype = \"" + type + "\"\n" + discharged +
+         "\n[[columns]]\nname = \"admitted\"\ntype = \"" + type + "\"\n" +
+         (type == "date"
+              ? "lo = 2020-01-01\nhi = 2020-12-31\nbins = 2\n"
+              : "lo = \"2020-01-01 00:00:00\"\nhi = \"2020-12-31 23:59:00\"\nstep = 60\nbins = 2\n");
+}
+
+class DatesSince : public Tables {
+ protected:
+  DataSpec stays(const std::string& toml, schema::OnError on_error = schema::OnError::kRejectFile) const {
+    DataSpec one = spec("stays.csv");
+    one.schema = schema_of(schema::parse_table_toml(toml, "s"), on_error);
+    return one;
+  }
+  std::string written(const schema::Schema& schema, const std::string& format, const Batch& some) const {
+    schema::Records records{{2}, {}, some.x, std::vector<std::uint8_t>(some.n)};
+    schema::RecordKind kind = records.kind();
+    kind.table = schema.table;
+    const auto files = find_format(format).writers(folder_.path(), "w", kind);
+    files.front().writer->add(records);
+    files.front().writer->finish([] {});
+    return read_file(folder_ / ("w." + format));
+  }
+};
+
+TEST_F(DatesSince, TheRecordHasTheDifferenceAndFilesHaveTheDate) {
+  const DataSpec one = stays(
+      stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 1, 7, 31]\nmissing = [\"\", \"NA\"]"));
+  const std::string rows =
+      "discharged,admitted\n2020-03-01,2020-03-01\n2020-03-07,2020-03-01\n2021-01-30,2020-12-31\n,2020-07-"
+      "02\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 0}, {1, 0, 0}, {2, 1, 0}, {3, 1, 0}}));
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows) << "and so they come back";
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+}
+
+TEST_F(DatesSince, TimesKeepTheirMinutesAndALearnedGridIsFineWhereStaysAreShort) {
+  const DataSpec one = stays(stays_toml("since = \"admitted\"\nstep = 60\nlo = -0.5\nhi = 100", "datetime"));
+  const schema::Column& column = one.schema.table->columns[0];
+  EXPECT_EQ(column.lo, -43200.0);
+  EXPECT_EQ(column.hi, 8640000.0);
+  EXPECT_TRUE(column.learned);
+  EXPECT_GT(column.bins(), 200u) << "parts that grow with the distance from 0, too";
+  const std::string rows =
+      "discharged,admitted\n2020-03-01T10:31:00,2020-03-01T10:30:00\n2020-02-29T23:00:00,2020-03-01T10:30:"
+      "00\n"
+      "2020-06-08T10:29:00,2020-03-01T10:30:00\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+}
+
+TEST_F(DatesSince, WhatDoesNotFitIsSaidAndClampedToTheBounds) {
+  const std::string toml = stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 1, 7, 31]");
+  const std::string header = "discharged,admitted\n";
+  put("stays.csv",
+      header + "2020-03-01,2020-03-02\n2020-05-01,2020-03-01\n2020-03-01,soon\nlater,2020-03-01\n");
+  const DataSpec clamped = stays(toml, schema::OnError::kClamp);
+  const Batch all = read_all(clamped);
+  EXPECT_EQ(codes_of(all, 0, clamped.schema), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(codes_of(all, 1, clamped.schema), (std::vector<int>{2, 0, 0}));
+  EXPECT_EQ(all.y[2], schema::kNoClass);
+  EXPECT_EQ(all.y[3], schema::kNoClass);
+  EXPECT_THAT(
+      check_records(clamped, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("later than the other date by less than the column's lo"),
+                           testing::HasSubstr("later than the other date by more than the column's hi"),
+                           testing::HasSubstr("column 'admitted': the field is not a date"),
+                           testing::HasSubstr("column 'discharged': the field is not a date")));
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(stays(toml)); });
+}
+
+TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
+  const auto refused = [&](const std::string& toml, const std::string& why) {
+    expect_error(ExitCode::kConfig, {why}, [&] { (void)schema::parse_table_toml(toml, "s"); });
+  };
+  const std::string bounds = "lo = 0\nhi = 30\n";
+  refused(stays_toml("since = \"nobody\"\n" + bounds), "no column 'nobody'");
+  refused(stays_toml("since = \"discharged\"\n" + bounds), "no 'since' of its own");
+  refused(stays_toml("since = \"admitted\"\n" + bounds, "date") + "missing = true\n", "never");
+  refused(stays_toml("since = \"admitted\"\nhi = 30\n"), "needs 'lo'");
+  refused(stays_toml("since = \"admitted\"\nlo = 0\nhi = 4000000\n"), "years 1 to 9999");
+  refused(
+      stays_toml("since = \"admitted\"\n" + bounds) +
+          "[[constraints]]\nkind = \"compare\"\nleft = \"admitted\"\nop = \"<=\"\nright = \"discharged\"\n",
+      "no such rule is needed");
+  refused("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 9\nsince = \"b\"\n", "only dates");
+}
+
+}  // namespace
+}  // namespace muffle::data::test
