@@ -34,8 +34,7 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   if (!plan.records) {
     out.push_back(
         "m is private under add/remove-one adjacency: give data.expected_records, or --records, with a "
-        "public "
-        "guess of it to see signal and noise");
+        "public guess of it to see signal and noise");
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));

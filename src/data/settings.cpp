@@ -74,9 +74,10 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.stage(kRelease);
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
-  keys.choice<char>("separator", s.separator,
-                    {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}},
-                    "between the fields of a CSV file");
+  keys.choice<char>(
+      "separator", s.separator,
+      {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}, {"blank", kBlankSeparator}},
+      "between the fields of a CSV file; blank: any blanks and tabs");
   keys.also(kSample);  // samples are written as the records are
   keys.flag("header", s.header,
             "the first line of a CSV file names its columns, in any order; false: the schema's order");

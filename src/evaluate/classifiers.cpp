@@ -34,14 +34,14 @@ Schedule schedule_for(const TrainingPlan& plan, std::int64_t records) {
 std::int64_t as_int(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 using Shapes = std::vector<std::vector<std::int64_t>>;
-using Parameters = std::vector<Tensor>;
+using Weights = std::vector<Tensor>;
 
 /// Multinomial, L2 penalty ||W||^2 / (2 n) as in scikit-learn with C = 1.
 Shapes regression_shapes(const schema::Schema& schema) {
   return {{as_int(schema.classes), as_int(schema.dims())}};
 }
 
-Tensor regression_activations(const Parameters&, const schema::Schema&, const Tensor& x) { return x; }
+Tensor regression_activations(const Weights&, const schema::Schema&, const Tensor& x) { return x; }
 
 /// One hidden layer of 100 ReLU units, Adam, batch 200, L2 1e-4: scikit-learn's MLPClassifier, with a
 /// learning rate that falls to zero in a fixed number of steps instead of a stopping rule.
@@ -49,7 +49,7 @@ Shapes mlp_shapes(const schema::Schema& schema) {
   return {{kHidden, as_int(schema.dims())}, {as_int(schema.classes), kHidden}};
 }
 
-Tensor mlp_activations(const Parameters& p, const schema::Schema&, const Tensor& x) {
+Tensor mlp_activations(const Weights& p, const schema::Schema&, const Tensor& x) {
   return torch::relu(torch::linear(x, p[0], p[1]));
 }
 
@@ -61,7 +61,7 @@ Shapes cnn_shapes(const schema::Schema& schema) {
           {as_int(schema.classes), as_int(cnn_width(schema))}};
 }
 
-Tensor cnn_activations(const Parameters& p, const schema::Schema& schema, const Tensor& x) {
+Tensor cnn_activations(const Weights& p, const schema::Schema& schema, const Tensor& x) {
   const Tensor images =
       x.view({x.size(0), as_int(schema.shape[0]), as_int(schema.shape[1]), as_int(schema.shape[2])})
           .contiguous(torch::MemoryFormat::ChannelsLast);
@@ -74,10 +74,15 @@ bool any(const schema::Schema&) { return true; }
 /// Images of at least 3 x 3 pixels.
 bool cnn_applies(const schema::Schema& schema) { return cnn_width(schema) > 0; }
 
+constexpr ClassifierKind logistic_regression_kind{
+    "logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_activations, any};
+constexpr ClassifierKind mlp_kind{"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_activations, any};
+constexpr ClassifierKind cnn_kind{"cnn",           2,          {3, 100, 3e-3, 1e-5, 600}, cnn_shapes,
+                                  cnn_activations, cnn_applies};
+
 constexpr ClassifierKind kTable[] = {
-    {"logistic_regression", 0, {10, 500, 5e-3, -1.0, 1000}, regression_shapes, regression_activations, any},
-    {"mlp", 1, {8, 200, 2e-3, 1e-4, 1000}, mlp_shapes, mlp_activations, any},
-    {"cnn", 2, {3, 100, 3e-3, 1e-5, 600}, cnn_shapes, cnn_activations, cnn_applies},
+#define MUFFLE_KIND(kind) kind##_kind,
+#include "classifier_kinds.inc"
 };
 constexpr std::span<const ClassifierKind> kKinds = kTable;
 
@@ -137,8 +142,6 @@ double learning_rate(const TrainingPlan& plan, std::int64_t step, std::int64_t s
 const ClassifierKind& classifier_kind(const std::string& name) {
   return find_kind(kKinds, name, "classifier");
 }
-
-std::vector<std::string> classifier_names() { return names_of(kKinds); }
 
 Tensor Classifier::logits(const Tensor& x) const {
   const Tensor last = kind->activations(parameters, schema, x);

@@ -9,7 +9,7 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kRowsABatch = 4096, kColumnsAtOnce = 16;
+constexpr std::size_t kRowsRead = 4096, kColumnsAtOnce = 16;
 
 struct Number {
   std::size_t at;  ///< number of a record
@@ -24,7 +24,7 @@ std::vector<std::vector<double>> values_of(const data::DataSpec& spec, std::span
   std::vector<std::vector<double>> out(columns.size());
   data::Batch batch;
   for (;;) {
-    source->next(kRowsABatch, batch);
+    source->next(kRowsRead, batch);
     if (batch.n == 0) return out;
     beat(heartbeat);
     for (std::size_t r = 0; r < batch.n; ++r) {

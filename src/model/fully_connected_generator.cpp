@@ -1,27 +1,8 @@
 #include "muffle/model/generator_kind.hpp"
-#include "network.hpp"
+#include "muffle/model/network.hpp"
 
 namespace muffle::model {
 namespace {
-
-using torch::Tensor;
-
-class FullyConnected : public BaseGenerator {
- public:
-  FullyConnected(const NetworkSettings& settings, const schema::Schema& schema, std::uint64_t seed,
-                 std::shared_ptr<TensorCollective> collective)
-      : BaseGenerator(settings, schema, seed, std::move(collective)),
-        out_(add_linear("out", width_, as_int(schema.dims()))) {
-    start_at_zero(out_->weight, out_->bias);
-  }
-
-  Tensor forward(const Tensor& code, const Tensor& labels) override {
-    return records(out_->forward(hidden(code, labels)), code, labels);
-  }
-
- private:
-  torch::nn::Linear out_;
-};
 
 class FullyConnectedSettings : public NetworkSettings {
  public:
@@ -37,11 +18,6 @@ class FullyConnectedSettings : public NetworkSettings {
  protected:
   void add_last(const schema::Schema& schema, Count& count) const override {
     count.parameters += (count.width + 1) * static_cast<double>(schema.dims());
-  }
-  std::shared_ptr<Generator> build_checked(const schema::Schema& schema, std::uint64_t seed,
-                                           std::shared_ptr<TensorCollective> collective) const override {
-    const torch::NoGradGuard no_grad;
-    return std::make_shared<FullyConnected>(*this, schema, seed, std::move(collective));
   }
 };
 

@@ -66,7 +66,7 @@ class HermiteProductTwin : public MapTwin {
 }  // namespace
 
 TwinKind hermite_product_twin() {
-  return {"hermite-product", [](const features::FeatureMap& map) { return map.features(); },
+  return {"hermite-product",
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<HermiteProductTwin>(dynamic_cast<const features::HermiteProductMap&>(map),
                                                         place);

@@ -47,7 +47,7 @@ class HermiteSumTwin : public MapTwin {
 }  // namespace
 
 TwinKind hermite_sum_twin() {
-  return {"hermite-sum", [](const features::FeatureMap& map) { return map.features(); },
+  return {"hermite-sum",
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<HermiteSumTwin>(dynamic_cast<const features::HermiteSumMap&>(map), place);
           }};

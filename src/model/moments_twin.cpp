@@ -88,12 +88,7 @@ class MomentsTwin : public MapTwin {
 }  // namespace
 
 TwinKind moments_twin() {
-  return {"moments",
-          [](const features::FeatureMap& map) {
-            const features::SecondMoments& moments = map.second_moments()->moments();
-            return moments.lift->affine() == nullptr ? 0 : moments.order() * moments.order();
-          },
-          [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
+  return {"moments", [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<MomentsTwin>(map.second_moments()->moments(), place);
           }};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/kinds.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/sampler.hpp"
@@ -113,6 +114,8 @@ class NetworkSampler : public Sampler {
     std::memcpy(out.data(), made.data_ptr<float>(), made.nbytes());
   }
 
+  const Generator* generator() const override { return generator_.get(); }
+
  private:
   std::shared_ptr<Generator> generator_;
   std::int64_t code_;
@@ -203,6 +206,21 @@ torch::nn::Conv2d BaseGenerator::add_convolution(const std::string& name, std::i
 
 std::shared_ptr<SyncBatchNorm> BaseGenerator::add_norm(const std::string& name, std::int64_t features) {
   return register_module(name, std::make_shared<SyncBatchNorm>(features, collective_));
+}
+
+#define MUFFLE_KIND(kind) NetworkKind kind##_network();
+#include "network_kinds.inc"
+
+std::shared_ptr<Generator> NetworkSettings::build(const schema::Schema& schema, std::uint64_t seed,
+                                                  std::shared_ptr<TensorCollective> collective) const {
+  static const std::vector<NetworkKind> table{
+#define MUFFLE_KIND(kind) kind##_network(),
+#include "network_kinds.inc"
+  };
+  size(schema);  // throws where there are problems
+  const torch::NoGradGuard no_grad;
+  return find_kind(std::span<const NetworkKind>(table), kind(), "network")
+      .build(*this, schema, seed, std::move(collective));
 }
 
 std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo& info, const JsonFields& description,

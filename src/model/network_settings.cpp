@@ -16,13 +16,6 @@ std::uint64_t whole(double number) {
   return number < kExact ? static_cast<std::uint64_t>(number) : std::numeric_limits<std::uint64_t>::max();
 }
 
-/// @throws ConfigError with all problems of these settings for records of this schema.
-void require_no_problems(const GeneratorSettings& settings, const schema::Schema& schema) {
-  settings::Problems problems;
-  settings.problems(&schema, problems);
-  problems.throw_if_any("the network cannot be built");
-}
-
 }  // namespace
 
 void NetworkSettings::Count::add_normed(double features) {
@@ -78,7 +71,9 @@ void NetworkSettings::read_json(const JsonFields& fields) {
 }
 
 NetworkSize NetworkSettings::size(const schema::Schema& schema) const {
-  require_no_problems(*this, schema);
+  settings::Problems found;
+  problems(&schema, found);
+  found.throw_if_any("the network cannot be built");
   return counted(schema);
 }
 
@@ -90,10 +85,17 @@ NetworkSize NetworkSettings::counted(const schema::Schema& schema) const {
   return {whole(count.parameters), whole(count.normed_features), whole(count.norms)};
 }
 
-std::shared_ptr<Generator> NetworkSettings::build(const schema::Schema& schema, std::uint64_t seed,
-                                                  std::shared_ptr<TensorCollective> collective) const {
-  require_no_problems(*this, schema);
-  return build_checked(schema, seed, std::move(collective));
+std::vector<NamedArray> NetworkSettings::arrays(const ModelInfo&, const JsonFields& description,
+                                                std::span<const std::byte> payload) const {
+  std::vector<NamedArray> out;
+  for (const JsonFields& tensor : description.objects("tensors", kMaxSize)) {
+    const std::vector<std::size_t> shape = tensor.sizes("shape", kMaxSize, 0, kMaxSize, true);
+    std::size_t bytes = sizeof(float);
+    for (const std::size_t n : shape) bytes *= n;
+    out.emplace_back(tensor.text("name", kMaxSize), NamedArray::Type::kFloat32, shape,
+                     payload.subspan(tensor.integer("offset", 0, kMaxSize), bytes));
+  }
+  return out;
 }
 
 double NetworkSettings::numbers_at_once(const schema::Schema& schema) const {

@@ -36,11 +36,9 @@ class OneHotTwin : public MapTwin {
 
 TwinKind one_hot_twin() {
   return {.name = "one-hot",
-          .columns = [](const features::FeatureMap& map) { return map.features(); },
           .make = [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<OneHotTwin>(dynamic_cast<const features::OneHotMap&>(map), place);
-          },
-          .relaxed = true};
+          }};
 }
 
 }  // namespace muffle::model

@@ -30,8 +30,7 @@ class RffTwin : public MapTwin {
 }  // namespace
 
 TwinKind rff_twin() {
-  return {"rff", [](const features::FeatureMap& map) { return map.features(); },
-          [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
+  return {"rff", [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<RffTwin>(dynamic_cast<const features::RffMap&>(map), place);
           }};
 }

@@ -68,7 +68,7 @@ class StructuredRffTwin : public MapTwin {
 }  // namespace
 
 TwinKind structured_rff_twin() {
-  return {"structured-rff", [](const features::FeatureMap& map) { return map.features(); },
+  return {"structured-rff",
           [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<StructuredRffTwin>(dynamic_cast<const features::StructuredRffMap&>(map),
                                                        place);

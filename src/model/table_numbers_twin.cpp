@@ -26,12 +26,10 @@ Tensor TableNumbersTwin::class_sums(const Tensor& x, const Tensor& labels) const
 
 TwinKind table_numbers_twin(std::string_view kind) {
   return {.name = kind,
-          .columns = [](const features::FeatureMap& map) { return map.features(); },
           .make = [](const features::FeatureMap& map, const TwinPlace& place) -> std::unique_ptr<MapTwin> {
             return std::make_unique<TableNumbersTwin>(dynamic_cast<const features::TableNumbersMap&>(map),
                                                       place);
-          },
-          .relaxed = true};
+          }};
 }
 
 }  // namespace muffle::model

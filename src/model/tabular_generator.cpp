@@ -1,96 +1,10 @@
 // A network that makes rows of a table (docs/reference/generators.md).
-#include <algorithm>
-#include <vector>
-
-#include "muffle/core/philox.hpp"
 #include "muffle/features/mixed.hpp"
 #include "muffle/model/generator_kind.hpp"
-#include "network.hpp"
+#include "muffle/model/network.hpp"
 
 namespace muffle::model {
 namespace {
-
-using torch::Tensor;
-
-/// Substream of Stream::kSampleLatent, beside those of codes and of closed forms.
-constexpr std::uint32_t kEntriesSubstream = 16;
-
-/// forward() makes relaxed records (features::MixedLayout): a sigmoid for each number, a softmax for each
-/// category. draw() makes rows of them: a category is drawn with its probabilities, so that its expected
-/// one-hot entries are the very ones that training saw.
-class Tabular : public BaseGenerator {
- public:
-  Tabular(const NetworkSettings& settings, const schema::Schema& schema, std::uint64_t seed,
-          std::shared_ptr<TensorCollective> collective)
-      : BaseGenerator(settings, schema, seed, std::move(collective)),
-        layout_(*schema.table),
-        latent_(as_int(settings.code)),
-        out_(add_linear("out", width_, as_int(layout_.width()))) {
-    if (!layout_.numbers.empty()) sizes_.push_back(as_int(layout_.numbers.size()));
-    for (const features::MixedLayout::Category& category : layout_.categories)
-      sizes_.push_back(as_int(category.entries));
-  }
-
-  Tensor forward(const Tensor& code, const Tensor& labels) override {
-    std::vector<Tensor> parts = out_->forward(hidden(code, labels)).split_with_sizes(sizes_, 1);
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      parts[i] = i == 0 && !layout_.numbers.empty() ? torch::sigmoid(parts[i]) : torch::softmax(parts[i], 1);
-    return torch::cat(parts, 1);
-  }
-
-  /// Beside the latent code, a uniform number for each category when it is not for training.
-  Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
-               std::size_t n) const override {
-    const Tensor latent = BaseGenerator::codes(seed, training, substream, first, n);
-    if (training || layout_.categories.empty()) return latent;
-    const CounterStream stream(seed, Stream::kSampleLatent, substream + kEntriesSubstream);
-    const std::size_t k = layout_.categories.size();
-    Tensor uniform = torch::empty({as_int(n), as_int(k)});
-    float* const out = uniform.data_ptr<float>();
-    for (std::size_t i = 0; i < n * k; ++i) out[i] = static_cast<float>(stream.uniform(first * k + i));
-    return torch::cat({latent, uniform}, 1);
-  }
-
-  Tensor draw(const Tensor& code, const Tensor& labels) override {
-    const Tensor relaxed = forward(code, labels).to(torch::kCPU, torch::kFloat32).contiguous();
-    const Tensor uniform = code.narrow(1, latent_, as_int(layout_.categories.size()))
-                               .to(torch::kCPU, torch::kFloat32)
-                               .contiguous();
-    Tensor records = torch::empty({relaxed.size(0), as_int(layout_.dims)});
-    for (std::int64_t i = 0; i < relaxed.size(0); ++i) {
-      draw_row(relaxed.data_ptr<float>() + i * relaxed.size(1),
-               uniform.data_ptr<float>() + i * uniform.size(1),
-               records.data_ptr<float>() + i * records.size(1));
-    }
-    return records;
-  }
-
- private:
-  void draw_row(const float* relaxed, const float* uniform, float* record) const {
-    for (std::size_t j = 0; j < layout_.numbers.size(); ++j) {
-      const features::MixedLayout::Number& number = layout_.numbers[j];
-      record[number.column] = number.position(static_cast<double>(relaxed[j]));
-    }
-    const float* const entries = relaxed + layout_.numbers.size();
-    for (std::size_t c = 0; c < layout_.categories.size(); ++c) {
-      const features::MixedLayout::Category& category = layout_.categories[c];
-      float left = uniform[c];
-      std::uint32_t code = 0;
-      for (; code + 1 < category.entries; ++code) {
-        left -= entries[category.first + code];
-        if (left < 0.0f) break;
-      }
-      if (category.presence && code == 0) continue;  // it has its number
-      if (category.presence) code = static_cast<std::uint32_t>(category.codes - 1);
-      record[category.column] = schema::position({code, 0.5f}, category.codes);
-    }
-  }
-
-  features::MixedLayout layout_;
-  std::int64_t latent_;
-  torch::nn::Linear out_;
-  std::vector<std::int64_t> sizes_;  ///< of the parts of a relaxed record
-};
 
 class TabularSettings : public NetworkSettings {
  public:
@@ -118,11 +32,6 @@ class TabularSettings : public NetworkSettings {
     count.parameters += (count.width + 1) * width(schema);
   }
   double last_numbers_at_once(const schema::Schema& schema) const override { return 4 * width(schema); }
-  std::shared_ptr<Generator> build_checked(const schema::Schema& schema, std::uint64_t seed,
-                                           std::shared_ptr<TensorCollective> collective) const override {
-    const torch::NoGradGuard no_grad;
-    return std::make_shared<Tabular>(*this, schema, seed, std::move(collective));
-  }
 
  private:
   static double width(const schema::Schema& schema) {

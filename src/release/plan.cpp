@@ -172,7 +172,15 @@ double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mo
                      std::size_t run) {
   if (const privacy::Apart* round = privacy::apart(mode))
     return privacy::SiteNoisePlan(plan.noise, round->parties)
-        .total_sigma(round->sealed, round->parties.holders, part, run);
+        .total_sigma(round->sealed, round->opened(), part, run);
+  if (const privacy::Combined* several = privacy::combined(mode)) {
+    double squares = 0.0;
+    for (const privacy::Summed& summed : several->parts) {
+      const double sigma = carried_sigma(plan, privacy::mode_of(summed), part, run);
+      squares += sigma * sigma;
+    }
+    return std::sqrt(squares);
+  }
   const privacy::DistributedNoise* apart = privacy::distributed(mode);
   if (apart == nullptr) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
   const auto shares = privacy::plan_distributed_noise(plan.noise, apart->ranks, apart->colluding);

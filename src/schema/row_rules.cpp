@@ -47,8 +47,6 @@ Op mirrored(Op op) {
   return Op::kEqual;
 }
 
-constexpr double kSecondsADay = 86400.0;
-
 /// Which indices of a grid have values that compare so to `bound`: the first and the one behind the last.
 /// @param unit  the values count as whole multiples of it; 0: as they are
 std::pair<std::uint64_t, std::uint64_t> indices(const Grid& grid, Op op, double bound, double unit) {

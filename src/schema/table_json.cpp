@@ -18,7 +18,7 @@ constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kTypeNames = {
     "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
-const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
+const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 
@@ -52,7 +52,7 @@ Notation read_notation(const JsonFields& f) {
 json column_json(const Column& c) {
   json out{{"name", c.name},
            {"type", name_of(kTypeNames, c.type)},
-           {"role", name_of(kRoleNames, c.role)},
+           {"role", name_of(kRoleTexts, c.role)},
            {"unit", c.unit},
            {"missing", c.missing},
            {"spellings", c.spellings}};
@@ -106,7 +106,7 @@ Column read_column(const JsonFields& f) {
   Column c;
   c.name = f.text("name", kLongestText);
   c.type = static_cast<ColumnType>(f.choice("type", kTypeNames));
-  c.role = static_cast<ColumnRole>(f.choice("role", kRoleNames));
+  c.role = static_cast<ColumnRole>(f.choice("role", kRoleTexts));
   c.unit = f.text("unit", kLongestText);
   c.missing = f.flag("missing");
   c.spellings = texts(f, "spellings", kMostCodes);

@@ -11,7 +11,7 @@
 namespace muffle::model {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
+using LatticeSums = std::vector<std::int64_t>;
 
 /// a: 7 values and a missing one, bins learned; b: 3 categories; two classes.
 schema::Schema learned_schema() {
@@ -26,17 +26,17 @@ schema::Schema learned_schema() {
   return out;
 }
 
-std::int64_t squares(const Numbers& one, const Numbers& other) {
+std::int64_t squares(const LatticeSums& one, const LatticeSums& other) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < one.size(); ++i) sum += (one[i] - other[i]) * (one[i] - other[i]);
   return sum;
 }
 
-/// What every record adds to the numbers of this map, in its lattice; the last one's class does not exist.
-std::vector<Numbers> all_records(const features::FeatureMap& map, const schema::Schema& schema,
-                                 const features::Lattice& lattice) {
+/// What every record adds to the numbers of this map, in its lattice; the last one has no class.
+std::vector<LatticeSums> all_records(const features::FeatureMap& map, const schema::Schema& schema,
+                                     const features::Lattice& lattice) {
   const auto block = map.make_block(lattice);
-  std::vector<Numbers> out;
+  std::vector<LatticeSums> out;
   const auto add = [&](std::uint32_t a, std::uint32_t b, std::int32_t label) {
     const std::vector<float> x{schema::position({a}, 8), schema::position({b}, 3)};
     std::vector<std::uint64_t> sums(map.features() * schema.classes);
@@ -48,25 +48,25 @@ std::vector<Numbers> all_records(const features::FeatureMap& map, const schema::
       for (std::int32_t label = 0; label < 2; ++label) add(a, b, label);
     }
   }
-  add(0, 0, 2);
+  add(0, 0, schema::kNoClass);
   return out;
 }
 
 /// The farthest that two of these are apart, squared.
-std::int64_t farthest(const std::vector<Numbers>& sums) {
+std::int64_t farthest(const std::vector<LatticeSums>& sums) {
   std::int64_t most = 0;
-  for (const Numbers& one : sums) {
-    for (const Numbers& other : sums) most = std::max(most, squares(one, other));
+  for (const LatticeSums& one : sums) {
+    for (const LatticeSums& other : sums) most = std::max(most, squares(one, other));
   }
   return most;
 }
 
 /// The records of a person who has two, added up.
-std::vector<Numbers> of_two(const std::vector<Numbers>& records) {
-  std::vector<Numbers> out;
+std::vector<LatticeSums> of_two(const std::vector<LatticeSums>& records) {
+  std::vector<LatticeSums> out;
   for (std::size_t i = 0; i < records.size(); ++i) {
     for (std::size_t k = i; k < records.size(); ++k) {
-      Numbers& sum = out.emplace_back(records[i]);
+      LatticeSums& sum = out.emplace_back(records[i]);
       std::transform(sum.begin(), sum.end(), records[k].begin(), sum.begin(), std::plus<>());
     }
   }
@@ -87,16 +87,17 @@ TEST_P(LearnedRounds, NoTwoRecordsOrPersonsAreFurtherApartThanTheTheoremSays) {
   for (const features::NamedMap& map : plan.maps) {
     shares += map.weight * map.weight;
     const auto norm = static_cast<std::int64_t>(plan.lattice.max_squared_norm());
-    const std::vector<Numbers> records = all_records(*map.map, schema, plan.lattice);
-    const std::vector<Numbers> persons = of_two(records);
-    const Numbers nobody(records.front().size(), 0);
+    const std::vector<LatticeSums> records = all_records(*map.map, schema, plan.lattice);
+    const std::vector<LatticeSums> persons = of_two(records);
+    const LatticeSums nobody(records.front().size(), 0);
     std::int64_t longest = 0, shortest = norm, longest_person = 0;
     for (std::size_t r = 0; r + 1 < records.size(); ++r) {
       longest = std::max(longest, squares(records[r], nobody));
       shortest = std::min(shortest, squares(records[r], nobody));
     }
-    for (const Numbers& person : persons) longest_person = std::max(longest_person, squares(person, nobody));
-    EXPECT_EQ(squares(records.back(), nobody), 0) << "of a class that does not exist";
+    for (const LatticeSums& person : persons)
+      longest_person = std::max(longest_person, squares(person, nobody));
+    EXPECT_EQ(squares(records.back(), nobody), 0) << "of no class";
     // Added or removed: 1; replaced: sqrt(2); of a person who has q records: q times that.
     EXPECT_LE(longest, norm);
     EXPECT_LE(farthest(records), 2 * norm);

@@ -51,7 +51,7 @@ std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind
     auto map = test::small_map(kind.name, test::schema_of(shape, kLabels));
     if (map && twin_columns(*map) > 0) out.push_back(std::move(map));
   }
-  if (kind.relaxed) out.push_back(test::small_map(kind.name, mixed_table()));
+  if (features::make_map(kind.name)->mixed()) out.push_back(test::small_map(kind.name, mixed_table()));
   return out;
 }
 
@@ -62,7 +62,9 @@ class EveryTwin : public ::testing::TestWithParam<TwinKind> {
     return make_twin(map, {kLabels, torch::TensorOptions(type)});
   }
   /// What the twin takes for records of these numbers.
-  static Tensor taken(const Tensor& x) { return GetParam().relaxed ? relaxed(x) : x; }
+  static Tensor taken(const Tensor& x) {
+    return features::make_map(GetParam().name)->mixed() ? relaxed(x) : x;
+  }
   const std::vector<std::shared_ptr<const features::FeatureMap>> maps_ = examples(GetParam());
   const features::Lattice lattice_;
 };
@@ -97,7 +99,7 @@ TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
 TEST_P(EveryTwin, GradientIsTheFiniteDifference) {
   for (const auto& map : maps_) {
     const auto twin = twin_of(*map);
-    EXPECT_EQ(takes_relaxed(*map), GetParam().relaxed);
+    EXPECT_EQ(takes_relaxed(*map), map->mixed() != nullptr);
     const auto d = static_cast<std::int64_t>(map->dims()),
                columns = static_cast<std::int64_t>(twin_columns(*map));
     const Tensor labels = torch::arange(5) % 3, weights = uniform({kLabels, columns}, 2) - 0.5;

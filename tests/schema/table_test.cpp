@@ -84,7 +84,7 @@ TEST(TableToml, ReadsEveryTypeAndRole) {
   EXPECT_EQ(table.features(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(table.label(), 8u);
   EXPECT_EQ(table.person(), 7u);
-  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 16, 16, 8}));
+  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 256, 256, 8}));
   EXPECT_EQ(table.columns[0].unit, "years");
   EXPECT_EQ(table.columns[5].edges.front(), 0.0);
   EXPECT_EQ(table.columns[5].edges.at(1), 1.0) << "0 has a bin of its own";
@@ -283,7 +283,7 @@ TEST(TableToml, TextsAreTrimmedAndComposedAsFieldsAre) {
 name = " town "
 type = "category"
 values = [" a", "{0}", "c "]
-aliases = {{ "{0} " = [" B "], a = ["a", " A"] }}
+aliases = {{ "{0} " = ["\u00A0 B \u00A0"], a = ["a", " A"] }}
 missing = " {1} "
 [[columns]]
 name = "n"
@@ -312,6 +312,8 @@ then = {{ column = " n", is = ["NA "] }}
                                       {"A", 0},
                                       {composed, 1},
                                       {decomposed + "\t", 1},
+                                      {"\u00A0" + decomposed + " \u3000", 1},
+                                      {"\u2009c\u00A0", 2},
                                       {"B", 1},
                                       {"c", 2},
                                       {"\xC3\xA9", 3},

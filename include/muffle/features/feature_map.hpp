@@ -20,6 +20,7 @@
 
 namespace muffle::features {
 
+struct MixedLayout;
 class SecondMomentFeatures;
 class TableFeatures;
 
@@ -112,6 +113,11 @@ class FeatureMap {
   virtual const SecondMomentFeatures* second_moments() const { return nullptr; }
   /// Does it count the codes of a table's columns (muffle/features/pairs.hpp)?
   virtual const TableFeatures* tables() const { return nullptr; }
+  /// Does it read a table's record as numbers and one-hot entries (muffle/features/mixed.hpp)?
+  virtual const MixedLayout* mixed() const { return nullptr; }
+
+  /// Are records summed by code that needs LibTorch? A program without it (muffle-site) declines such rounds.
+  virtual bool needs_torch() const { return false; }
 
   /// The map as it sums records, on the CPU.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;

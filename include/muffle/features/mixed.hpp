@@ -63,6 +63,7 @@ struct MixedLayout {
 class TableNumbersMap : public FeatureMap {
  public:
   virtual const MixedLayout& layout() const = 0;
+  const MixedLayout* mixed() const final { return &layout(); }
   /// The map of vectors.
   virtual const FeatureMap& inner() const = 0;
 };
@@ -76,6 +77,7 @@ BlockBound one_hot_bound(std::uint64_t columns, std::uint64_t categories);
 class OneHotMap : public FeatureMap {
  public:
   virtual const MixedLayout& layout() const = 0;
+  const MixedLayout* mixed() const final { return &layout(); }
 };
 
 /// A map `kind` of the numbers of tables by a map `inner` of vectors.

@@ -27,7 +27,7 @@ class MapTwin {
   virtual ~MapTwin() = default;
   /// sum_i phi(x_i) e_{y_i}^T over the given records only (no communication): C x columns. Differentiable in
   /// x. A squared distance of two such sums is that of their features.
-  /// @param x       n x d, or relaxed records (TwinKind::relaxed); n may be 0
+  /// @param x       n x d, or relaxed records (takes_relaxed()); n may be 0
   /// @param labels  n, int64, in 0..C-1
   virtual torch::Tensor class_sums(const torch::Tensor& x, const torch::Tensor& labels) const = 0;
   /// Released sums as the mean embedding that class_sums() / records is to resemble: C x columns, where the

@@ -19,7 +19,8 @@ struct NetworkSize {
 };
 
 /// What all networks have in common: code + one-hot label -> hidden layers (linear, batch norm, ReLU) ->
-/// records. A kind says what follows the hidden layers. LibTorch runs it (generator.hpp); this does without.
+/// records. A kind says what follows the hidden layers. This is described without LibTorch; build() and
+/// open() need it (generator.hpp), and so does the kind's line in network_kinds.inc.
 class NetworkSettings : public GeneratorSettings {
  public:
   std::size_t code = 5;                  ///< length of the latent code z ~ N(0, I)
@@ -43,6 +44,8 @@ class NetworkSettings : public GeneratorSettings {
   double numbers_at_once(const schema::Schema& schema) const override;
   std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                 std::span<const std::byte> payload) const override;
+  std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
+                                 std::span<const std::byte> payload) const final;
 
   /// @throws ConfigError  problems() has some.
   NetworkSize size(const schema::Schema& schema) const;
@@ -64,8 +67,6 @@ class NetworkSettings : public GeneratorSettings {
   virtual void own_problems(const schema::Schema*, settings::Problems&) const {}
   /// What follows the hidden layers, of width count.width.
   virtual void add_last(const schema::Schema& schema, Count& count) const = 0;
-  virtual std::shared_ptr<Generator> build_checked(const schema::Schema& schema, std::uint64_t seed,
-                                                   std::shared_ptr<TensorCollective> collective) const = 0;
   /// Numbers of images and channels on the way, beside those of the hidden layers.
   virtual double last_numbers_at_once(const schema::Schema&) const { return 0; }
 

@@ -151,6 +151,7 @@ struct Table {
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
+inline constexpr double kSecondsADay = 86400.0;
 
 /// "integer", "decimal", ... : the types' names in schemas.
 std::string_view type_name(ColumnType type);

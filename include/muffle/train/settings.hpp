@@ -72,7 +72,7 @@ double loss_weight(const TrainSpec& spec, const features::NamedMap& map);
 void loss_weight_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
                           settings::Problems& problems);
 
-/// Which of the maps that a training uses the network does not make records for (TwinKind::relaxed).
+/// Which of the maps that a training uses the network does not make records for (model::takes_relaxed()).
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
                       bool from_moments, settings::Problems& problems);
 
