@@ -9,11 +9,16 @@
 
 namespace muffle::data {
 
-/// The fields of a row that count since another one (schema::Column::since): each waits for both values.
-/// Private: it holds a row's values.
+/// The dates of a row that others have to do with: those that count since another (schema::Column::since)
+/// wait until both are known. Private: it holds a row's values.
 class Differences {
  public:
-  explicit Differences(const schema::Table& table);
+  enum class Of {
+    kRecords,  ///< what a record is made of: dates that count since another, and these
+    kChecks,   ///< those of which columns are derived, too
+  };
+
+  Differences(const schema::Table& table, Of of);
 
   void begin();
   /// Takes note of a field, as text or as a number. @returns whether it is a date that waits: settle() then
@@ -22,29 +27,31 @@ class Differences {
   bool take(std::size_t column, const Field& field) {
     return columns_.empty() || !columns_[column].text ? false : waits(columns_[column], field);
   }
-  /// After the row's last field: calls each(column, reading) of all that waited and whose other date is
-  /// known.
+  /// After the row's last field: calls each(column, reading) of all that waited. Where the other date is not
+  /// known, neither is the difference: it is missing, or, where it may not be, has no cell (nor has the
+  /// other).
   template <class Each>
   void settle(const Each& each) {
     for (std::size_t j = 0; j < columns_.size(); ++j) {
-      const Column& own = columns_[j];
-      if (!own.since || !own.value || !columns_[*own.since].value) continue;
-      each(j, own.text->read(*own.value - *columns_[*own.since].value));
+      if (columns_[j].since && columns_[j].value) each(j, reading(columns_[j]));
     }
   }
+  /// Of the row at hand, as the file has it: a date that is noted and there.
+  std::optional<double> date(std::size_t column) const { return columns_[column].value; }
 
  private:
   struct Column {
     std::optional<schema::ColumnText> text;  ///< none: it has to do with no difference
     std::optional<std::size_t> since;
-    std::optional<double> value;  ///< of the row at hand, as the file has it
+    std::optional<double> value;
   };
 
   static bool waits(Column& column, std::string_view field);
   static bool waits(Column& column, double field);
   static bool waits(Column& column, const schema::FieldReading& reading, std::optional<double> value);
+  schema::FieldReading reading(const Column& own) const;
 
-  std::vector<Column> columns_;  ///< the table's; empty: none counts since another
+  std::vector<Column> columns_;  ///< the table's; empty: there is nothing to note
 };
 
 }  // namespace muffle::data

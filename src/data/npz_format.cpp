@@ -13,9 +13,9 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "npy_files.hpp"
-#include "since_base.hpp"
 #include "table_arrays.hpp"
 #include "zip_file.hpp"
 
@@ -101,11 +101,12 @@ std::vector<std::uint32_t> characters(std::string_view text) {
 class NpzTableWriter final : public schema::RecordWriter {
  public:
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), archive_(path) {
+      : RecordWriter(kind), rows_(*this->kind().table), archive_(path) {
     std::size_t numbers = 0;
-    for (const schema::Column& column : kind.table->columns) {
+    for (std::size_t j = 0; j < kind.table->columns.size(); ++j) {
+      const schema::Column& column = kind.table->columns[j];
       if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
-      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, base_of(*kind.table, column)};
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j};
       if (column.is_feature()) array.number = numbers++;
       std::string descr = "<f8";
       if (array.text.numbers_are_texts()) {
@@ -127,11 +128,11 @@ class NpzTableWriter final : public schema::RecordWriter {
  private:
   struct Array {
     schema::ColumnText text;
-    std::optional<std::size_t> number;  ///< of a record; none: the label
+    std::optional<std::size_t> number;  ///< of a record; none: the label, or derived
     std::size_t bytes;                  ///< of a number or text in the file
     std::vector<std::vector<std::uint32_t>>
-        texts;                      ///< of the codes, in characters; empty: numbers are written
-    std::optional<SinceBase> base;  ///< that it counts since
+        texts;           ///< of the codes, in characters; empty: numbers are written
+    std::size_t column;  ///< of the table
   };
 
   static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {
@@ -150,13 +151,17 @@ class NpzTableWriter final : public schema::RecordWriter {
       const schema::Column& column = array.text.column();
       stored_.clear();
       for (std::size_t i = 0; i < some.count(); ++i) {
+        if (rows_.follows(array.column)) {
+          const double value = rows_.number(array.column, std::span(some.floats).subspan(i * dims, dims));
+          store(std::bit_cast<std::uint64_t>(value), array.bytes);
+          continue;
+        }
         const schema::Cell cell = array.number
                                       ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
                                       : schema::Cell{some.labels[i], 0.5f};
         if (array.texts.empty()) {
-          double value = column.is_number() ? array.text.number(cell) : 0.0;
-          if (array.base) value += array.base->value(std::span(some.floats).subspan(i * dims, dims));
-          store(column.is_number() ? std::bit_cast<std::uint64_t>(value) : cell.code, array.bytes);
+          store(column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code,
+                array.bytes);
           continue;
         }
         for (const std::uint32_t c : array.texts.at(cell.code)) store(c, sizeof c);
@@ -167,6 +172,7 @@ class NpzTableWriter final : public schema::RecordWriter {
   }
   void complete(const Heartbeat& heartbeat) override { archive_.complete(heartbeat); }
 
+  schema::RowNumbers rows_;
   NewArchive archive_;
   std::vector<Array> arrays_;
   std::vector<std::byte> stored_;

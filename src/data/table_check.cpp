@@ -10,6 +10,7 @@
 #include "csv_rows.hpp"
 #include "differences.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -54,11 +55,12 @@ class TableChecker {
         notes_(notes),
         rules_(table_),
         row_(table_.columns.size()),
-        differences_(table_) {
+        differences_(table_, Differences::Of::kChecks),
+        derived_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
-      use.is_read = true;
+      use.is_read = !c.derived;
       if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
       use.text.emplace(c);
@@ -69,6 +71,10 @@ class TableChecker {
   void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
       if (uses_[j].is_read) tell_of_column(table_.columns[j], uses_[j]);
+      if (const auto& derived = table_.columns[j].derived)
+        notes_.count(uses_[j].underived,
+                     fmt::format("column '{}': fields that are not {}: {}", table_.columns[j].name,
+                                 schema::derivation_text(*derived, table_), uses_[j].underived));
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
@@ -123,9 +129,10 @@ class TableChecker {
 
  private:
   struct Use {
-    bool is_read = false;                    ///< it is not ignored
-    std::optional<schema::ColumnText> text;  ///< none: ignored, or the person
-    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
+    bool is_read = false;                                   ///< it is not ignored
+    std::optional<schema::ColumnText> text;                 ///< none: ignored, or the person
+    std::array<std::uint64_t, schema::kMisfits> misfits{};  ///< by schema::Misfit
+    std::uint64_t underived = 0;  ///< fields of a derived column with another number
     std::uint64_t decimal_commas = 0, other_orders = 0;
     double least = INFINITY, largest = -INFINITY;  ///< of numbers
     std::vector<std::uint64_t> classes;            ///< of the label
@@ -243,8 +250,9 @@ class TableChecker {
     begin();
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
-      if (j == HeaderMatch::kUnknown || !uses_[j].is_read || differences_.take(j, fields[i])) continue;
-      look_at(j, field(j, fields[i]), where);
+      if (j == HeaderMatch::kUnknown) continue;
+      if (table_.columns[j].derived) derived_[j] = fields[i];
+      if (uses_[j].is_read && !differences_.take(j, fields[i])) look_at(j, field(j, fields[i]), where);
     }
     end(where);
   }
@@ -254,6 +262,7 @@ class TableChecker {
     whole_ = true;
     read_ = 0;
     differences_.begin();
+    std::ranges::fill(derived_, std::nullopt);
   }
   template <class Where>
   void look_at(std::size_t j, Misfit which, const Where& where) {
@@ -269,13 +278,34 @@ class TableChecker {
     differences_.settle([&](std::size_t j, const schema::FieldReading& reading) {
       if (reading.cell) row_[j] = *reading.cell;
       look_at(j, reading.misfit, where);
-      if (reading.misfit == Misfit::kNone) look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
+      if (reading.misfit == Misfit::kNone && reading.cell)
+        look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
     });
+    for (std::size_t j = 0; j < derived_.size(); ++j) {
+      if (!derived_[j] || is_what_follows(j, *derived_[j])) continue;
+      ++uses_[j].underived;
+      notes_.misfit(fmt::format("{}, column '{}': the field is not {}", where(), table_.columns[j].name,
+                                schema::derivation_text(*table_.columns[j].derived, table_)));
+    }
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
       notes_.misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
     }
+  }
+
+  /// Of a derived column's field: the dates of its row, where both are there, give the same.
+  bool is_what_follows(std::size_t j, std::string_view field) const {
+    const schema::Column& column = table_.columns[j];
+    const auto later = differences_.date(column.derived->later),
+               earlier = differences_.date(column.derived->earlier);
+    const schema::FieldReading reading = uses_[j].text->read(field);
+    const bool missing =
+        column.missing && reading.misfit == Misfit::kNone && reading.cell->code == column.missing_code();
+    if (!later || !earlier) return missing;
+    const auto value = uses_[j].text->number(schema::trimmed(field));
+    return !missing && value &&
+           std::abs(*value - derived_number(table_, column, *later, *earlier)) < column.step / 2;
   }
 
   bool is_person(std::size_t j) const { return table_.columns[j].role == schema::ColumnRole::kPerson; }
@@ -326,6 +356,7 @@ class TableChecker {
   schema::RowRules rules_;
   std::vector<schema::Cell> row_;
   Differences differences_;
+  std::vector<std::optional<std::string_view>> derived_;  ///< the row's fields of derived columns
   std::vector<Use> uses_;
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;

@@ -20,11 +20,11 @@ TableFields::TableFields(const DataSpec& spec, Where where)
       clamp_(spec.schema.on_error == schema::OnError::kClamp),
       where_(std::move(where)),
       columns_(table_->columns.size()),
-      differences_(*table_) {
+      differences_(*table_, Differences::Of::kRecords) {
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     const schema::Column& column = table_->columns[j];
     ColumnUse& use = columns_[j];
-    if (column.type == schema::ColumnType::kIgnore) continue;
+    if (column.type == schema::ColumnType::kIgnore || column.derived) continue;
     if (column.role == schema::ColumnRole::kPerson) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
       continue;
@@ -87,7 +87,7 @@ void TableFields::put(std::size_t column, double field, Row& row) {
 
 void TableFields::put(std::size_t column, const schema::FieldReading& field, Row& row) {
   const ColumnUse& use = columns_[column];
-  if (field.misfit != Misfit::kNone) misfit(column, field.misfit);
+  if (field.misfit != Misfit::kNone && field.misfit != Misfit::kTooEarly) misfit(column, field.misfit);
   if (use.use == Use::kLabel) {
     if (field.misfit == Misfit::kNone) {
       row.label = field.cell->code;

@@ -51,8 +51,8 @@ class TableFields {
     std::size_t number = 0;  ///< of a record
     std::optional<schema::ColumnText> text;
     std::optional<QuickFields> quick;
-    std::vector<float> middles;              ///< positions of the codes' middles: of categories all there are
-    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit; private
+    std::vector<float> middles;  ///< positions of the codes' middles: of categories all there are
+    std::array<std::uint64_t, schema::kMisfits> misfits{};  ///< by schema::Misfit; private
   };
 
   void put(std::size_t column, const schema::FieldReading& field, Row& row);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "muffle/core/text.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table.hpp"
@@ -69,6 +70,8 @@ class Checks {
     }
     std::for_each(c.spellings.begin(), c.spellings.end(), plain);
     if (c.since) since(c, say);
+    if (c.dates && !c.since) say("dates of its own are for a column that counts since another");
+    if (c.derived) derived(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
     if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
   }
@@ -80,18 +83,46 @@ class Checks {
     const Column& base = table_.columns[*c.since];
     if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
       return say("only dates and datetimes count since another column");
-    if (base.type != c.type || !base.is_feature() || base.since || base.missing)
+    if (base.type != c.type || !base.is_feature() || !c.is_feature() || base.since)
+      return say(fmt::format(
+          "it counts since column '{}', which must have its type and neither 'since' nor 'derive' of its own",
+          base.name));
+    if (base.missing && !c.missing)
       return say(
-          fmt::format("it counts since column '{}', which must have its type, values that are never "
-                      "missing, and no 'since' of its own",
-                      base.name));
+          fmt::format("it counts since column '{}', which may be missing: then so may this one", base.name));
+    if (c.dates && !(c.dates->lo <= c.dates->hi)) return say("its own dates must be finite, in order");
     if (!c.notation.top_code.empty() || !c.notation.bottom_code.empty() ||
         (!c.notation.format.empty() && TimeFormat(c.type, c.notation.format).has_short_year()))
       return say("a column that counts since another has no codes for bounds, and years of four digits");
-    constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0, kSecondsADay = 86400.0;  // in days
+    constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0;  // in days
     const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
     if (!(base.lo + c.lo >= kYearOne * a_day) || !(base.hi + c.hi < kYearTenThousand * a_day))
       say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
+  }
+
+  template <class Say>
+  void derived(const Column& c, const Say& say) {
+    const bool whole = c.type == ColumnType::kInteger;
+    if (!whole && c.type != ColumnType::kDecimal) return say("only integers and decimals are derived");
+    if (!whole && c.derived->unit == Derivation::Unit::kYears)
+      return say("years are whole: its type is integer");
+    if (c.role != ColumnRole::kFeature || !c.notation.top_code.empty() || !c.notation.bottom_code.empty())
+      return say("what is derived has neither a role nor codes for bounds");
+    for (const std::size_t j : {c.derived->later, c.derived->earlier}) {
+      if (j >= table_.columns.size()) return say("it is derived from a column that is not there");
+      const Column& source = table_.columns[j];
+      if (!source.is_feature() || (source.type != ColumnType::kDate && source.type != ColumnType::kDatetime))
+        return say(fmt::format(
+            "it is derived from column '{}', which must be a date or datetime that is not derived itself",
+            source.name));
+      if (source.since && *source.since >= table_.columns.size()) return;  // said of that one
+      if (source.missing && !c.missing)
+        return say(fmt::format("it is derived from column '{}', which may be missing: then so may this one",
+                               source.name));
+    }
+    const DateBounds bounds = derived_bounds(table_, c);
+    if (c.lo != bounds.lo || c.hi != bounds.hi || c.bins() != 1)
+      say("its bounds are not those that follow from its dates");
   }
 
   template <class Say>
@@ -221,11 +252,13 @@ class Checks {
       const Column& column = table_.columns[j];
       if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (column.derived)
+        return say(fmt::format("column '{}' is derived: write the rule of its dates", column.name));
       if (column.since && c.kind != Constraint::Kind::kImplies)
-        return say(
-            fmt::format("column '{}' counts since '{}', and no such rule is needed: its lo and hi say "
-                        "how much later it is",
-                        column.name, table_.columns[*column.since].name));
+        return say(fmt::format(
+            "column '{}' counts since '{}': its lo and hi say how much later it is, and no other comparison "
+            "or sum holds of it",
+            column.name, table_.columns[*column.since].name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
     }
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };

@@ -21,6 +21,7 @@ const std::initializer_list<std::string_view> kTypeNames = {
 const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
+const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};
 
 template <class Enum>
 std::string_view name_of(std::initializer_list<std::string_view> names, Enum value) {
@@ -66,6 +67,11 @@ json column_json(const Column& c) {
     if (c.learned) out["learned"] = true;
     if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
     if (c.since) out["since"] = *c.since;
+    if (c.dates) out["dates"] = {c.dates->lo, c.dates->hi};
+    if (c.derived)
+      out["derived"] = {{"unit", name_of(kUnitNames, c.derived->unit)},
+                        {"later", c.derived->later},
+                        {"earlier", c.derived->earlier}};
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
@@ -114,8 +120,19 @@ Column read_column(const JsonFields& f) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "learned", "notation", "since"});
+            "learned", "notation", "since", "dates", "derived"});
     if (f.has("since")) c.since = f.integer("since", 0, kMostColumns - 1);
+    if (f.has("dates")) {
+      const std::vector<double> dates = f.numbers("dates", 2);
+      c.dates = DateBounds{dates[0], dates[1]};
+    }
+    if (f.has("derived")) {
+      const JsonFields d = f.object("derived");
+      d.only({"unit", "later", "earlier"});
+      c.derived =
+          Derivation{static_cast<Derivation::Unit>(d.choice("unit", kUnitNames)),
+                     d.integer("later", 0, kMostColumns - 1), d.integer("earlier", 0, kMostColumns - 1)};
+    }
     if (f.has("notation")) c.notation = read_notation(f.object("notation"));
     c.lo = f.number("lo");
     c.hi = f.number("hi");
@@ -227,7 +244,8 @@ std::string differences(const Table& one, const Table& other) {
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.notation == b.notation, "notation");
-    say(a.since == b.since, "since");
+    say(a.since == b.since && a.dates == b.dates, "since");
+    say(a.derived == b.derived, "derive");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

@@ -12,6 +12,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
@@ -78,6 +79,7 @@ class TableReader {
       if (const auto base = column_named(*node, fmt::format("column '{}': since", table_.columns[j].name)))
         table_.columns[j].since = *base;
     }
+    for (const auto& [j, node] : derived_) derive(j, *node);
     if (const toml::node* constraints = file_.get("constraints")) {
       if (!constraints->is_array_of_tables()) {
         add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
@@ -85,6 +87,7 @@ class TableReader {
         for (const toml::node& node : *constraints->as_array()) constraint(*node.as_table());
       }
     }
+    if (problems_.empty()) count_since_by_rules(table_);
     if (problems_.empty()) {
       for (std::string& p : table_.problems()) problems_.push_back(std::move(p));
     }
@@ -216,7 +219,7 @@ class TableReader {
     keys(t, {"name",     "type",     "role",         "unit",           "lo",     "hi",
              "step",     "decimals", "bins",         "spacing",        "values", "aliases",
              "missing",  "format",   "decimal_mark", "thousands_mark", "prefix", "suffix",
-             "negative", "top_code", "bottom_code",  "since"},
+             "negative", "top_code", "bottom_code",  "since",          "derive"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -230,7 +233,7 @@ class TableReader {
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
       for (const char* key :
            {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
-            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code", "since"}) {
+            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
@@ -288,6 +291,15 @@ class TableReader {
     if (problems_.size() > before) return;
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return add(line(t), fmt::format("{}: {}", of, problem));
+    if (const toml::node* node = t.get("derive")) {
+      derived_.emplace_back(table_.columns.size(), node);
+      for (const char* key : {"lo", "hi", "step", "bins", "spacing", "since", "role"}) {
+        if (t.contains(key))
+          add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of a derived column", of, key));
+      }
+      if (c.type == ColumnType::kDecimal || t.contains("decimals")) steps(t, c, of);
+      return;
+    }
     if (const toml::node* node = t.get("since")) {
       if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
         return add(line(*node), fmt::format("{}: only dates and datetimes have 'since'", of));
@@ -313,8 +325,23 @@ class TableReader {
     if (!c.since) return number(node, c.type, key, of);
     const auto days = number(node, ColumnType::kDecimal, key, of);
     if (!days) return std::nullopt;
-    constexpr double kSecondsADay = 86400.0;
     return c.type == ColumnType::kDate ? *days : std::round(*days * kSecondsADay / c.step) * c.step;
+  }
+
+  /// Of a column that is derived, once all columns are known.
+  void derive(std::size_t j, const toml::node& node) {
+    Column& c = table_.columns[j];
+    const auto* text = node.as_string();
+    c.derived = text != nullptr ? parse_derivation(text->get(), table_) : std::nullopt;
+    if (!c.derived)
+      return add(line(node), fmt::format("column '{}': derive needs \"days(LATER - EARLIER)\" or "
+                                         "\"years(LATER - EARLIER)\", of two columns of dates by their names",
+                                         printable(c.name)));
+    if (!is_number_type(c.type)) return;  // said before
+    const DateBounds bounds = derived_bounds(table_, c);
+    c.lo = bounds.lo;
+    c.hi = bounds.hi;
+    c.edges = {c.lo, c.hi + c.step};
   }
 
   void steps(const toml::table& t, Column& c, const std::string& of) {
@@ -385,7 +412,7 @@ class TableReader {
   void categories(const toml::table& t, Column& c, const std::string& of) {
     for (const char* key :
          {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark", "thousands_mark",
-          "prefix", "suffix", "negative", "top_code", "bottom_code", "since"}) {
+          "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive"}) {
       if (t.contains(key))
         add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
     }
@@ -512,7 +539,8 @@ class TableReader {
   const toml::table& file_;
   std::string name_;
   Table table_;
-  std::vector<std::pair<std::size_t, const toml::node*>> since_;  ///< columns, and where they name another
+  std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
+                                                                            ///< others
   std::vector<std::string> problems_;
   bool open_ = false;  ///< something is still to be filled in
 };

@@ -22,6 +22,10 @@ std::string stays_toml(const std::string& discharged, const std::string& type = 
               : "lo = \"2020-01-01 00:00:00\"\nhi = \"2020-12-31 23:59:00\"\nstep = 60\nbins = 2\n");
 }
 
+/// A rule between the two.
+const std::string kInOrder =
+    "[[constraints]]\nkind = \"compare\"\nleft = \"admitted\"\nop = \"<=\"\nright = \"discharged\"\n";
+
 class DatesSince : public Tables {
  protected:
   DataSpec stays(const std::string& toml, schema::OnError on_error = schema::OnError::kRejectFile) const {
@@ -30,7 +34,7 @@ class DatesSince : public Tables {
     return one;
   }
   std::string written(const schema::Schema& schema, const std::string& format, const Batch& some) const {
-    schema::Records records{{2}, {}, some.x, std::vector<std::uint8_t>(some.n)};
+    schema::Records records{schema.shape, {}, some.x, std::vector<std::uint8_t>(some.n)};
     schema::RecordKind kind = records.kind();
     kind.table = schema.table;
     const auto files = find_format(format).writers(folder_.path(), "w", kind);
@@ -90,20 +94,98 @@ TEST_F(DatesSince, WhatDoesNotFitIsSaidAndClampedToTheBounds) {
   expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(stays(toml)); });
 }
 
+TEST_F(DatesSince, WhereEitherDateIsMissingSoIsTheDifference) {
+  const DataSpec one =
+      stays(stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 31]\nmissing = [\"\"]") +
+            "missing = [\"-\"]\n");
+  put("stays.csv", "discharged,admitted\n2020-03-07,-\n,2020-03-01\n,-\n2020-03-07,2020-03-01\n");
+  EXPECT_EQ(codes(one), (Codes{{1, 2, 0}, {1, 0, 0}, {1, 2, 0}, {0, 0, 0}}));
+  Batch drawn = read_all(one);
+  drawn.x[0] = schema::position({0, 0.5f}, 2);  // a difference without the date that it counts since
+  EXPECT_THAT(written(one.schema, "csv", drawn), testing::StartsWith("discharged,admitted\n,-\n,2020-"));
+}
+
+// Sentinels are dates; as differences the same numbers are days like any others.
+TEST_F(DatesSince, NoDifferenceIsTakenForAMissingDate) {
+  const DataSpec one = stays(stays_toml(
+      "since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 31]\nmissing = [\"1970-01-01\", \"1970-01-05\"]"));
+  put("stays.csv",
+      "discharged,admitted\n2020-03-01,2020-03-01\n2020-03-05,2020-03-01\n1970-01-05,2020-03-01\n");
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 0}, {0, 0, 0}, {1, 0, 0}}));
+}
+
+TEST_F(DatesSince, ARuleBetweenTwoDatesCountsOneSinceTheOther) {
+  const std::string toml = stays_toml("lo = 2020-01-01\nhi = 2021-03-31\nmissing = [\"\"]") + kInOrder;
+  const DataSpec one = stays(toml);
+  ASSERT_EQ(one.schema.table->columns[0].since, 1u);
+  const std::string header = "discharged,admitted\n";
+  const std::string rows = header + "2020-03-01,2020-03-01\n2021-03-31,2020-01-01\n,2020-12-31\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  // Records need not keep rules, and the rule is kept in what is made of them.
+  put("stays.csv", header + "2020-03-01,2020-03-07\n");
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), header + "2020-03-07,2020-03-07\n");
+  EXPECT_THAT(
+      check_records(one, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("earlier than the constraint between it and another date")));
+  // The column's own bounds hold, in records and in samples.
+  put("stays.csv", header + "2021-04-01,2020-12-31\n2019-12-31,2020-01-01\n");
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(one); });
+  EXPECT_THAT(check_records(one, 0, 20).places,
+              testing::ElementsAre(testing::HasSubstr("'discharged': the field is above the column's hi"),
+                                   testing::HasSubstr("'discharged': the field is below the column's lo")));
+  const DataSpec clamped = stays(toml, schema::OnError::kClamp);
+  Batch drawn = read_all(clamped);
+  EXPECT_EQ(written(one.schema, "csv", drawn), header + "2021-03-31,2020-12-31\n2020-01-01,2020-01-01\n");
+  const std::size_t codes = one.schema.table->codes()[0];
+  drawn.x[0] = schema::position({static_cast<std::uint32_t>(codes) - 2, 0.5f}, codes);  // 455 days
+  EXPECT_THAT(written(one.schema, "csv", drawn), testing::HasSubstr("\n2021-03-31,2020-12-31\n"));
+}
+
+TEST_F(DatesSince, WhatIsDerivedIsWrittenAndNeverRead) {
+  const std::string toml =
+      stays_toml("since = \"admitted\"\nstep = 60\nlo = 0\nhi = 100\nmissing = [\"\"]", "datetime") +
+      "[[columns]]\nname = \"nights\"\ntype = \"integer\"\nderive = \"days(discharged - admitted)\"\nmissing "
+      "= [\"NA\"]\n"
+      "[[columns]]\nname = \"stay\"\ntype = \"decimal\"\ndecimals = 2\nsuffix = \" d\"\nmissing = [\"\"]\n"
+      "derive = \"days(discharged-admitted)\"\n"
+      "[[columns]]\nname = \"birth\"\ntype = \"date\"\nlo = 1900-01-01\nhi = 2020-12-31\nbins = 1\n"
+      "[[columns]]\nname = \"age\"\ntype = \"integer\"\nderive = \" years(admitted - birth) \"\n";
+  const DataSpec one = stays(toml);
+  EXPECT_EQ(one.schema.dims(), 3u);
+  EXPECT_EQ(one.schema.table->codes().size(), 3u);
+  const std::string header = "discharged,admitted,nights,stay,birth,age\n";
+  const std::string rows = header +
+                           "2020-03-02T06:00:00,2020-03-01T18:00:00,1,0.50 d,2000-03-01,20\n"
+                           "2020-03-01T18:30:00,2020-03-01T18:00:00,0,0.02 d,2000-03-02,19\n"
+                           ",2020-03-01T18:00:00,NA,,2020-12-31,-1\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+  // Files may lack it; what they have there does not count.
+  put("stays.csv",
+      "discharged,admitted,nights,birth\n2020-03-02T06:00:00,2020-03-01T18:00:00,many,2000-03-01\n");
+  EXPECT_THAT(written(one.schema, "csv", read_all(one)), testing::HasSubstr(",1,0.50 d,2000-03-01,20\n"));
+  EXPECT_THAT(check_records(one, 0, 20).places,
+              testing::ElementsAre(
+                  testing::HasSubstr("column 'nights': the field is not days(discharged - admitted)")));
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+}
+
 TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
   const auto refused = [&](const std::string& toml, const std::string& why) {
     expect_error(ExitCode::kConfig, {why}, [&] { (void)schema::parse_table_toml(toml, "s"); });
   };
   const std::string bounds = "lo = 0\nhi = 30\n";
   refused(stays_toml("since = \"nobody\"\n" + bounds), "no column 'nobody'");
-  refused(stays_toml("since = \"discharged\"\n" + bounds), "no 'since' of its own");
-  refused(stays_toml("since = \"admitted\"\n" + bounds, "date") + "missing = true\n", "never");
+  refused(stays_toml("since = \"discharged\"\n" + bounds), "neither 'since' nor 'derive' of its own");
+  refused(stays_toml("since = \"admitted\"\n" + bounds, "date") + "missing = true\n", "then so may this one");
   refused(stays_toml("since = \"admitted\"\nhi = 30\n"), "needs 'lo'");
   refused(stays_toml("since = \"admitted\"\nlo = 0\nhi = 4000000\n"), "years 1 to 9999");
-  refused(
-      stays_toml("since = \"admitted\"\n" + bounds) +
-          "[[constraints]]\nkind = \"compare\"\nleft = \"admitted\"\nop = \"<=\"\nright = \"discharged\"\n",
-      "no such rule is needed");
+  refused(stays_toml("since = \"admitted\"\n" + bounds) + kInOrder, "no other comparison");
   refused("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 9\nsince = \"b\"\n", "only dates");
 }
 
