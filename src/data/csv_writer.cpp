@@ -118,7 +118,7 @@ class NumberTexts {
 struct WrittenColumn {
   schema::ColumnText text;
   std::size_t column = 0;                            ///< of the table
-  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, or derived
+  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, or it follows
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
   std::optional<NumberTexts> numbers = std::nullopt;
 };
@@ -254,6 +254,8 @@ class CsvWriter final : public schema::RecordWriter {
           const double value = rows_.number(c.column, std::span(some.floats).subspan(i * dims, dims));
           if (std::isnan(value)) {
             line += c.fields.back();
+          } else if (!c.text.column().is_number()) {
+            line += c.fields[static_cast<std::size_t>(value)];
           } else {
             field_.clear();
             c.text.write_number(value, field_);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -128,7 +129,7 @@ class NpzTableWriter final : public schema::RecordWriter {
  private:
   struct Array {
     schema::ColumnText text;
-    std::optional<std::size_t> number;  ///< of a record; none: the label, or derived
+    std::optional<std::size_t> number;  ///< of a record; none: the label, or it follows
     std::size_t bytes;                  ///< of a number or text in the file
     std::vector<std::vector<std::uint32_t>>
         texts;           ///< of the codes, in characters; empty: numbers are written
@@ -151,14 +152,17 @@ class NpzTableWriter final : public schema::RecordWriter {
       const schema::Column& column = array.text.column();
       stored_.clear();
       for (std::size_t i = 0; i < some.count(); ++i) {
+        schema::Cell cell{some.labels[i], 0.5f};
         if (rows_.follows(array.column)) {
           const double value = rows_.number(array.column, std::span(some.floats).subspan(i * dims, dims));
-          store(std::bit_cast<std::uint64_t>(value), array.bytes);
-          continue;
+          if (column.is_number()) {
+            store(std::bit_cast<std::uint64_t>(value), array.bytes);
+            continue;
+          }
+          cell.code = std::isnan(value) ? column.missing_code() : static_cast<std::uint32_t>(value);
+        } else if (array.number) {
+          cell = schema::cell_at(some.floats[i * dims + *array.number], column.codes());
         }
-        const schema::Cell cell = array.number
-                                      ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
-                                      : schema::Cell{some.labels[i], 0.5f};
         if (array.texts.empty()) {
           store(column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code,
                 array.bytes);

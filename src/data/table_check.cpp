@@ -56,11 +56,11 @@ class TableChecker {
         rules_(table_),
         row_(table_.columns.size()),
         differences_(table_, Differences::Of::kChecks),
-        derived_(table_.columns.size()) {
+        following_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
-      use.is_read = !c.derived;
+      use.is_read = !c.follows();
       if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
       use.text.emplace(c);
@@ -71,10 +71,8 @@ class TableChecker {
   void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
       if (uses_[j].is_read) tell_of_column(table_.columns[j], uses_[j]);
-      if (const auto& derived = table_.columns[j].derived)
-        notes_.count(uses_[j].underived,
-                     fmt::format("column '{}': fields that are not {}: {}", table_.columns[j].name,
-                                 schema::derivation_text(*derived, table_), uses_[j].underived));
+      notes_.count(uses_[j].strays, fmt::format("column '{}': fields that are not {}: {}",
+                                                table_.columns[j].name, what_follows(j), uses_[j].strays));
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
@@ -132,7 +130,7 @@ class TableChecker {
     bool is_read = false;                                   ///< it is not ignored
     std::optional<schema::ColumnText> text;                 ///< none: ignored, or the person
     std::array<std::uint64_t, schema::kMisfits> misfits{};  ///< by schema::Misfit
-    std::uint64_t underived = 0;  ///< fields of a derived column with another number
+    std::uint64_t strays = 0;                               ///< fields of a column that follows, which do not
     std::uint64_t decimal_commas = 0, other_orders = 0;
     double least = INFINITY, largest = -INFINITY;  ///< of numbers
     std::vector<std::uint64_t> classes;            ///< of the label
@@ -251,7 +249,7 @@ class TableChecker {
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
       if (j == HeaderMatch::kUnknown) continue;
-      if (table_.columns[j].derived) derived_[j] = fields[i];
+      if (table_.columns[j].follows()) following_[j] = fields[i];
       if (uses_[j].is_read && !differences_.take(j, fields[i])) look_at(j, field(j, fields[i]), where);
     }
     end(where);
@@ -262,7 +260,7 @@ class TableChecker {
     whole_ = true;
     read_ = 0;
     differences_.begin();
-    std::ranges::fill(derived_, std::nullopt);
+    std::ranges::fill(following_, std::nullopt);
   }
   template <class Where>
   void look_at(std::size_t j, Misfit which, const Where& where) {
@@ -281,11 +279,11 @@ class TableChecker {
       if (reading.misfit == Misfit::kNone && reading.cell)
         look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
     });
-    for (std::size_t j = 0; j < derived_.size(); ++j) {
-      if (!derived_[j] || is_what_follows(j, *derived_[j])) continue;
-      ++uses_[j].underived;
+    for (std::size_t j = 0; j < following_.size(); ++j) {
+      if (!following_[j] || is_what_follows(j, *following_[j])) continue;
+      ++uses_[j].strays;
       notes_.misfit(fmt::format("{}, column '{}': the field is not {}", where(), table_.columns[j].name,
-                                schema::derivation_text(*table_.columns[j].derived, table_)));
+                                what_follows(j)));
     }
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
@@ -294,9 +292,24 @@ class TableChecker {
     }
   }
 
-  /// Of a derived column's field: the dates of its row, where both are there, give the same.
+  std::string what_follows(std::size_t j) const {
+    const schema::Column& column = table_.columns[j];
+    if (column.derived) return schema::derivation_text(*column.derived, table_);
+    if (column.determined)
+      return fmt::format("what '{}' determines", table_.columns[column.determined->by].name);
+    return {};
+  }
+  /// Of a field of a column that follows: what is in its row, where that fits, gives the same.
   bool is_what_follows(std::size_t j, std::string_view field) const {
     const schema::Column& column = table_.columns[j];
+    if (column.determined) {
+      const std::size_t by = column.determined->by;
+      const schema::FieldReading own = uses_[j].text->read(field);
+      if (!whole_ || read_ < needed_columns()) return true;  // the other one may be none
+      const bool there = row_[by].code < table_.columns[by].bins();
+      return own.misfit == Misfit::kNone &&
+             own.cell->code == (there ? column.determined->codes[row_[by].code] : column.missing_code());
+    }
     const auto later = differences_.date(column.derived->later),
                earlier = differences_.date(column.derived->earlier);
     const schema::FieldReading reading = uses_[j].text->read(field);
@@ -356,7 +369,7 @@ class TableChecker {
   schema::RowRules rules_;
   std::vector<schema::Cell> row_;
   Differences differences_;
-  std::vector<std::optional<std::string_view>> derived_;  ///< the row's fields of derived columns
+  std::vector<std::optional<std::string_view>> following_;  ///< the row's fields of columns that follow
   std::vector<Use> uses_;
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;

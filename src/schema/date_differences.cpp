@@ -165,6 +165,7 @@ RowNumbers::RowNumbers(const Table& table) : table_(table), known_(table.columns
   for (std::size_t j = 0; j < known_.size(); ++j) {
     const Column& c = table.columns[j];
     if (c.since) follow(j);
+    if (c.determined) know(c.determined->by);
     if (!c.derived) continue;
     follow(c.derived->later);
     follow(c.derived->earlier);
@@ -175,6 +176,12 @@ double RowNumbers::number(std::size_t column, std::span<const float> record) con
   const Column& c = table_.columns[column];
   if (c.derived)
     return derived_number(table_, c, number(c.derived->later, record), number(c.derived->earlier, record));
+  if (c.determined) {
+    const Column& by = table_.columns[c.determined->by];
+    const std::uint32_t code = cell_at(record[known_[c.determined->by]->at], by.codes()).code;
+    if (by.missing && code == by.missing_code()) return std::numeric_limits<double>::quiet_NaN();
+    return c.determined->codes[code];
+  }
   const Known& known = *known_[column];
   const double own = known.text.number(cell_at(record[known.at], c.codes()));
   if (!c.since) return own;

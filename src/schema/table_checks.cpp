@@ -72,6 +72,7 @@ class Checks {
     if (c.since) since(c, say);
     if (c.dates && !c.since) say("dates of its own are for a column that counts since another");
     if (c.derived) derived(c, say);
+    if (c.determined) determined(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
     if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
   }
@@ -98,6 +99,25 @@ class Checks {
     const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
     if (!(base.lo + c.lo >= kYearOne * a_day) || !(base.hi + c.hi < kYearTenThousand * a_day))
       say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
+  }
+
+  template <class Say>
+  void determined(const Column& c, const Say& say) {
+    if (c.is_number() || c.role != ColumnRole::kFeature)
+      return say("only categories without a role are determined by others");
+    if (c.determined->by >= table_.columns.size())
+      return say("it is determined by a column that is not there");
+    const Column& by = table_.columns[c.determined->by];
+    if (by.is_number() || !by.is_feature())
+      return say(fmt::format("it is determined by column '{}', which must be categories that are released",
+                             by.name));
+    if (by.missing && !c.missing)
+      return say(fmt::format("it is determined by column '{}', which may be missing: then so may this one",
+                             by.name));
+    const std::vector<std::uint32_t>& codes = c.determined->codes;
+    if (codes.size() != by.values.size() ||
+        std::ranges::any_of(codes, [&](std::uint32_t code) { return code >= c.values.size(); }))
+      say(fmt::format("not every value of column '{}' goes with one of its own", by.name));
   }
 
   template <class Say>
@@ -252,8 +272,8 @@ class Checks {
       const Column& column = table_.columns[j];
       if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
-      if (column.derived)
-        return say(fmt::format("column '{}' is derived: write the rule of its dates", column.name));
+      if (column.follows())
+        return say(fmt::format("column '{}' follows from others: write the rule of these", column.name));
       if (column.since && c.kind != Constraint::Kind::kImplies)
         return say(fmt::format(
             "column '{}' counts since '{}': its lo and hi say how much later it is, and no other comparison "

@@ -76,6 +76,7 @@ json column_json(const Column& c) {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
     if (c.numeric) out["numeric"] = true;  // of a person alone
+    if (c.determined) out["determined"] = {{"by", c.determined->by}, {"codes", c.determined->codes}};
   }
   return out;
 }
@@ -106,6 +107,11 @@ std::vector<double> reals(const JsonFields& fields, std::string_view key, std::s
   const json& list = fields.at(key);
   if (!list.is_array() || list.size() > most) fields.fail(key, "is no list of numbers, or too long");
   return fields.numbers(key, list.size());
+}
+
+std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key) {
+  const auto sizes = f.sizes(key, kMostCodes, 0, kMostCodes);
+  return {sizes.begin(), sizes.end()};
 }
 
 Column read_column(const JsonFields& f) {
@@ -142,8 +148,13 @@ Column read_column(const JsonFields& f) {
     c.learned = f.has("learned") && f.flag("learned");
   } else {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
-            c.role == ColumnRole::kPerson ? "numeric" : "values"});
+            c.role == ColumnRole::kPerson ? "numeric" : "determined"});
     if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
+    if (f.has("determined")) {
+      const JsonFields d = f.object("determined");
+      d.only({"by", "codes"});
+      c.determined = Determination{d.integer("by", 0, kMostColumns - 1), read_codes(d, "codes")};
+    }
     // A person's column lists nobody.
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
@@ -152,11 +163,6 @@ Column read_column(const JsonFields& f) {
     }
   }
   return c;
-}
-
-std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key) {
-  const auto sizes = f.sizes(key, kMostCodes, 0, kMostCodes);
-  return {sizes.begin(), sizes.end()};
 }
 
 Constraint read_constraint(const JsonFields& f) {
@@ -246,6 +252,7 @@ std::string differences(const Table& one, const Table& other) {
     say(a.notation == b.notation, "notation");
     say(a.since == b.since && a.dates == b.dates, "since");
     say(a.derived == b.derived, "derive");
+    say(a.determined == b.determined, "determined_by");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

@@ -80,6 +80,7 @@ class TableReader {
         table_.columns[j].since = *base;
     }
     for (const auto& [j, node] : derived_) derive(j, *node);
+    for (const auto& [j, at] : determined_) determine(table_.columns[j], *at);
     if (const toml::node* constraints = file_.get("constraints")) {
       if (!constraints->is_array_of_tables()) {
         add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
@@ -216,10 +217,11 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t, {"name",     "type",     "role",         "unit",           "lo",     "hi",
-             "step",     "decimals", "bins",         "spacing",        "values", "aliases",
-             "missing",  "format",   "decimal_mark", "thousands_mark", "prefix", "suffix",
-             "negative", "top_code", "bottom_code",  "since",          "derive"},
+    keys(t,
+         {"name",         "type",           "role",          "unit",   "lo",       "hi",       "step",
+          "decimals",     "bins",           "spacing",       "values", "aliases",  "missing",  "format",
+          "decimal_mark", "thousands_mark", "prefix",        "suffix", "negative", "top_code", "bottom_code",
+          "since",        "derive",         "determined_by", "from"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -231,9 +233,11 @@ class TableReader {
     c.unit = text(t, "unit", of, false);
     missing(t, c, of);
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
-      for (const char* key :
-           {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
-            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive"}) {
+      for (const char* key : {"lo",     "hi",           "step",           "decimals",
+                              "bins",   "spacing",      "values",         "aliases",
+                              "format", "decimal_mark", "thousands_mark", "prefix",
+                              "suffix", "negative",     "top_code",       "bottom_code",
+                              "since",  "derive",       "determined_by",  "from"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
@@ -278,7 +282,7 @@ class TableReader {
 
   void numbers(const toml::table& t, Column& c, const std::string& of) {
     const std::size_t before = problems_.size();
-    for (const char* key : {"values", "aliases"}) {
+    for (const char* key : {"values", "aliases", "determined_by", "from"}) {
       if (t.contains(key))
         add(line(*t.get(key)),
             fmt::format("{}: '{}' is for categories; a number has lo, hi and bins", of, key));
@@ -342,6 +346,43 @@ class TableReader {
     c.lo = bounds.lo;
     c.hi = bounds.hi;
     c.edges = {c.lo, c.hi + c.step};
+  }
+
+  /// Of a column that another determines, once all columns are known: from = { A = ["A1", "A2"] }.
+  void determine(Column& c, const toml::table& t) {
+    const std::string of = fmt::format("column '{}'", printable(c.name));
+    const auto by = column_named(*t.get("determined_by"), of + ": determined_by");
+    const toml::table* from = t["from"].as_table();
+    if (from == nullptr)
+      return add(line(t), fmt::format("{} needs from = {{ VALUE = [\"value of the other column\"] }}", of));
+    if (!by) return;
+    const std::vector<Category>& values = table_.columns[*by].values;
+    std::vector<std::optional<std::uint32_t>> codes(values.size());
+    const auto place = [](const std::vector<Category>& all, const std::string& name) {
+      return static_cast<std::size_t>(std::ranges::find(all, name, &Category::name) - all.begin());
+    };
+    for (const auto& [key, node] : *from) {
+      const std::size_t own = place(c.values, plain_text(key.str()));
+      if (own == c.values.size())
+        add(line(node), fmt::format("{}: from says of \"{}\", which is not among its values", of,
+                                    printable(std::string(key.str()))));
+      for (const std::string& name : texts(node, "from", of)) {
+        const std::size_t other = place(values, name);
+        if (other == values.size() || codes[other]) {
+          add(line(node), fmt::format("{}: from has \"{}\" {}", of, printable(name),
+                                      other == values.size() ? "which the other column lacks" : "twice"));
+        } else {
+          codes[other] = static_cast<std::uint32_t>(own);
+        }
+      }
+    }
+    c.determined = Determination{*by, {}};
+    for (std::size_t other = 0; other < values.size(); ++other) {
+      if (!codes[other])
+        add(line(t),
+            fmt::format("{}: from does not say what \"{}\" gives", of, printable(values[other].name)));
+      c.determined->codes.push_back(codes[other].value_or(0));
+    }
   }
 
   void steps(const toml::table& t, Column& c, const std::string& of) {
@@ -422,6 +463,12 @@ class TableReader {
       c.values = {{"false", {}}, {"true", {}}};
     } else {
       add(line(t), fmt::format("{} needs 'values', the public list of its categories", of));
+    }
+    if (t.contains("determined_by")) {
+      determined_.emplace_back(table_.columns.size(), &t);
+    } else if (t.contains("from")) {
+      add(line(*t.get("from")),
+          fmt::format("{}: 'from' needs 'determined_by', the column that it tells of", of));
     }
     if (c.type == ColumnType::kBoolean && c.values.size() != 2 && !t["values"].is_string())
       add(line(t), fmt::format("{}: a boolean has two values, the false one first", of));
@@ -541,6 +588,7 @@ class TableReader {
   Table table_;
   std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
                                                                             ///< others
+  std::vector<std::pair<std::size_t, const toml::table*>> determined_;  ///< columns, and what is said of them
   std::vector<std::string> problems_;
   bool open_ = false;  ///< something is still to be filled in
 };

@@ -175,6 +175,33 @@ TEST_F(DatesSince, WhatIsDerivedIsWrittenAndNeverRead) {
   EXPECT_EQ(codes(back), codes(one));
 }
 
+TEST_F(DatesSince, WhatIsDeterminedIsWrittenAndNeverRead) {
+  const std::string from =
+      "determined_by = \"sub\"\nfrom = { A = [\"1\", \"3\"], \"b, c\" = [\"2\"] }\nmissing = [\"?\"]\n";
+  const DataSpec one = stays(
+      "[[columns]]\nname = \"grade\"\ntype = \"category\"\nvalues = [\"A\", \"b, c\"]\n" + from +
+      "[[columns]]\nname = \"sub\"\ntype = \"category\"\nvalues = [\"1\", \"2\", \"3\"]\nmissing = [\"\"]\n"
+      "[[columns]]\nname = \"level\"\ntype = \"category\"\nvalues = [\"7\", \"8\"]\ndetermined_by = \"sub\"\n"
+      "from = { 7 = [\"1\", \"2\"], 8 = [\"3\"] }\nmissing = [\"-\"]\n");
+  EXPECT_EQ(one.schema.dims(), 1u);
+  const std::string rows = "grade,sub,level\nA,1,7\n\"b, c\",2,7\nA,3,8\n?,,-\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+  put("stays.csv", "grade,sub\nA,2\n?,1\n?,4\n");
+  DataSpec clamped = one;
+  clamped.schema.on_error = schema::OnError::kClamp;
+  EXPECT_EQ(written(one.schema, "csv", read_all(clamped)), "grade,sub,level\n\"b, c\",2,7\nA,1,7\n?,,-\n");
+  EXPECT_THAT(check_records(clamped, 0, 20).places,
+              testing::ElementsAre(testing::HasSubstr("'grade': the field is not what 'sub' determines"),
+                                   testing::HasSubstr("'grade': the field is not what 'sub' determines"),
+                                   testing::HasSubstr("'sub': the field is not one of")));
+}
+
 TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
   const auto refused = [&](const std::string& toml, const std::string& why) {
     expect_error(ExitCode::kConfig, {why}, [&] { (void)schema::parse_table_toml(toml, "s"); });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Dates that count since another, by a key and by a rule, and columns that are derived: 20,000 made-up stays, epsilon 1, seeded noise. Samples are
+# Dates that count since another, by a key and by a rule, and columns that are derived or determined: 20,000 made-up stays, epsilon 1, seeded noise. Samples are
 # in the file's own notation, no discharge is before its admission, stays are as long as real ones, and what is derived follows in every row.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -9,7 +9,7 @@ mkdir "$work/data"
 python3 - "$rows" >"$work/data/stays.csv" <<'EOF'
 import datetime, random, sys
 random.seed(1)
-print("born,admitted,discharged,ward,nights,age,outcome")
+print("born,admitted,discharged,ward,house,nights,age,outcome")
 for _ in range(int(sys.argv[1])):
     ward = random.choice(["surgery", "geriatrics"])
     born = datetime.date(1930, 1, 1) + datetime.timedelta(random.randrange(30000))
@@ -18,7 +18,7 @@ for _ in range(int(sys.argv[1])):
     discharged = admitted + datetime.timedelta(minutes=int(1440 * min(stay, 150)))
     there = random.random() > 0.02
     age = admitted.year - born.year - ((admitted.month, admitted.day) < (born.month, born.day))
-    print(born.strftime("%d.%m.%Y"), admitted.strftime("%d.%m.%Y %H:%M"), discharged.strftime("%d.%m.%Y %H:%M") if there else "", ward,
+    print(born.strftime("%d.%m.%Y"), admitted.strftime("%d.%m.%Y %H:%M"), discharged.strftime("%d.%m.%Y %H:%M") if there else "", ward, "east" if ward == "surgery" else "west",
           (discharged.date() - admitted.date()).days if there else "", age, "died" if stay > 12 and random.random() < 0.2 else "home", sep=",")
 EOF
 cat >"$work/columns.toml" <<'EOF'
@@ -38,6 +38,12 @@ hi = "2023-12-31 23:59:00"
 name = "ward"
 type = "category"
 values = ["surgery", "geriatrics"]
+[[columns]]
+name = "house"
+type = "category"
+values = ["west", "east"]
+determined_by = "ward"
+from = { east = ["surgery"], west = ["geriatrics"] }
 [[columns]]
 name = "nights"
 type = "integer"
@@ -75,6 +81,7 @@ def stays(path):
         born = datetime.datetime.strptime(r["born"], "%d.%m.%Y")
         admitted = datetime.datetime.strptime(r["admitted"], "%d.%m.%Y %H:%M")
         age = admitted.year - born.year - ((admitted.month, admitted.day) < (born.month, born.day))
+        assert r["house"] == ("east" if r["ward"] == "surgery" else "west"), r
         assert int(r["age"]) == age and admitted.year in (2022, 2023), r
         if not r["discharged"]:
             missing += 1
@@ -102,10 +109,11 @@ for kind in since rule; do
 done
 
 # What is wrong is named by row and column, and nothing of the row is.
-sed -i -e '5s/.*/01.01.1950,02.03.2022 10:00,01.03.2022 09:00,surgery,-1,72,home/' \
-  -e '6s/.*/01.01.1950,02.03.2022 10:00,03.03.2022 09:00,surgery,4711,72,home/' "$work/data/stays.csv"
+sed -i -e '5s/.*/01.01.1950,02.03.2022 10:00,01.03.2022 09:00,surgery,east,-1,72,home/' \
+  -e '6s/.*/01.01.1950,02.03.2022 10:00,03.03.2022 09:00,surgery,west,4711,72,home/' "$work/data/stays.csv"
 says 65 "row 4 .*'discharged': the field is later than the other date by less" "$MUFFLE" check --set "data.schema=$work/since.toml" "${job[@]}"
 says 65 "row 5 .*'nights': the field is not days\(discharged - admitted\)" "$MUFFLE" check --set "data.schema=$work/since.toml" "${job[@]}"
+check "a house that is not the ward's is named" grep -q "row 5 .*'house': the field is not what 'ward' determines" "$work/log"
 check "no value is told" bash -c "! grep -qE '4711|09:00' '$work/log'"
 says 65 "'discharged': 1 field is earlier than the constraint" "$MUFFLE" check --set "data.schema=$work/rule.toml" "${job[@]}"
 says 65 'does not fit the public schema' "$MUFFLE" release --set "data.schema=$work/since.toml" "${job[@]}" --out "$work/none"

@@ -152,7 +152,56 @@ TEST(DateDifferences, WhatCannotBeDerivedIsRefused) {
   refused(dates("", kEnd,
                 derived("days(discharged - admitted)") +
                     "[[constraints]]\nkind = \"compare\"\nleft = \"d\"\nop = \">\"\nvalue = 3\n"),
-          "is derived");
+          "follows from others");
+}
+
+// What a category gives, as sub_grade gives grade.
+std::string grades(const std::string& grade, const std::string& sub = "") {
+  return "[[columns]]\nname = \"grade\"\ntype = \"category\"\nvalues = [\"A\", \"B\"]\n" + grade +
+         "[[columns]]\nname = \"sub\"\ntype = \"category\"\nvalues = [\"A1\", \"B1\", \"A2\"]\n" + sub;
+}
+const std::string kBySub = "determined_by = \"sub\"\nfrom = { A = [\"A1\", \"A2\"], B = [\"B1\"] }\n";
+
+TEST(Determination, IsNoNumberOfARecordAndFollowsFromOne) {
+  const Table table = parsed(grades(kBySub + "missing = [\"\"]\n", "missing = [\"-\"]\n"));
+  EXPECT_EQ(table.columns[0].determined, (Determination{1, {0, 1, 0}}));
+  EXPECT_EQ(table.features(), std::vector<std::size_t>{1});
+  const RowNumbers rows(table);
+  const auto code = [&](std::uint32_t of) { return rows.number(0, std::vector{position({of, 0.5f}, 4)}); };
+  EXPECT_EQ(code(0), 0);
+  EXPECT_EQ(code(1), 1);
+  EXPECT_EQ(code(2), 0);
+  EXPECT_TRUE(std::isnan(code(3)));
+  nlohmann::json json = to_json(table);
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  EXPECT_EQ(read_table(JsonFields(json, document)), table);
+  for (const auto& codes : {nlohmann::json{0, 1}, nlohmann::json{0, 1, 2}}) {
+    json["columns"][0]["determined"]["codes"] = codes;
+    EXPECT_THROW((void)read_table(JsonFields(json, document)), ProtocolError) << codes;
+  }
+}
+
+TEST(Determination, WhatDoesNotTellAllIsRefused) {
+  const auto refused = [](const std::string& toml, const std::string& why) {
+    muffle::test::expect_error(ExitCode::kConfig, {why}, [&] { (void)parsed(toml); });
+  };
+  const std::string by = "determined_by = \"sub\"\n";
+  refused(grades(by), "needs from");
+  refused(grades(by + "from = { A = [\"A1\", \"A2\"] }\n"), "does not say what \"B1\" gives");
+  refused(grades(by + "from = { A = [\"A1\", \"A2\"], B = [\"B1\", \"A1\"] }\n"), "\"A1\" twice");
+  refused(grades(by + "from = { A = [\"A1\", \"A2\"], B = [\"B1\", \"C\"] }\n"),
+          "which the other column lacks");
+  refused(grades(by + "from = { A = [\"A1\", \"A2\"], C = [\"B1\"] }\n"), "not among its values");
+  refused(grades("from = { A = [\"A1\"] }\n"), "needs 'determined_by'");
+  refused(grades("determined_by = \"other\"\nfrom = {}\n"), "no column 'other'");
+  refused(grades("determined_by = \"grade\"\nfrom = { A = [\"A\"], B = [\"B\"] }\n"),
+          "categories that are released");
+  refused(grades(kBySub, "missing = [\"\"]\n"), "then so may this one");
+  refused(grades(kBySub + "role = \"label\"\n"), "without a role");
+  refused(grades(kBySub) +
+              "[[constraints]]\nkind = \"implies\"\nif = { column = \"grade\", is = [\"A\"] }\n"
+              "then = { column = \"sub\", is = [\"A1\", \"A2\"] }\n",
+          "follows from others");
 }
 
 }  // namespace

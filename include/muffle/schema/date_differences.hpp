@@ -29,7 +29,7 @@ DateBounds derived_bounds(const Table& table, const Column& column);
 void count_since_by_rules(Table& table);
 
 /// What samples have in the columns that no number of a record alone tells: dates that count since another,
-/// and what is derived. Immutable. Public: post-processing.
+/// and what is derived or determined. Immutable. Public: post-processing.
 class RowNumbers {
  public:
   /// @param table  without problems(); it must outlive this.
@@ -37,11 +37,11 @@ class RowNumbers {
 
   /// Whether number() is to be asked for the column.
   bool follows(std::size_t column) const {
-    return table_.columns[column].since || table_.columns[column].derived;
+    return table_.columns[column].since || table_.columns[column].follows();
   }
   /// @param column  one that follows, or a number of a record
   /// @param record  positions of its numbers
-  /// @returns the column's number, as files have it; NaN: missing
+  /// @returns the column's number, as files have it, or of categories the code; NaN: missing
   double number(std::size_t column, std::span<const float> record) const;
 
  private:
@@ -52,7 +52,7 @@ class RowNumbers {
 
   const Table& table_;
   std::vector<std::optional<Known>>
-      known_;  ///< of Table::columns: numbers of which others follow, or that do
+      known_;  ///< of Table::columns: those of which others follow, or that count since one
 };
 
 }  // namespace muffle::schema

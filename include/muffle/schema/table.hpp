@@ -78,6 +78,14 @@ struct Derivation {
   bool operator==(const Derivation&) const = default;
 };
 
+/// Which of a column's categories goes with each of another's.
+struct Determination {
+  std::size_t by = 0;                ///< of Table::columns: categories
+  std::vector<std::uint32_t> codes;  ///< of each of its values
+
+  bool operator==(const Determination&) const = default;
+};
+
 /// A column of the public schema. Every number in it is public: written by people, never read off the data.
 ///
 /// Numbers, dates and times lie on a grid: lo, lo + step, ..., hi, whose bins are public. A category is a
@@ -107,6 +115,8 @@ struct Column {
   /// Not a number of a record: never read nor released, and in samples what follows from the row's dates. lo
   /// and hi are what can follow (derived_bounds()); there is one bin.
   std::optional<Derivation> derived;
+  /// Of categories, likewise: what goes with those of another column.
+  std::optional<Determination> determined;
 
   bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
 
@@ -117,8 +127,12 @@ struct Column {
   bool is_number() const { return is_number_type(type); }
   /// Dates, datetimes and times of day.
   bool is_temporal() const { return is_temporal_type(type); }
-  /// It is a number of a record: neither ignored nor derived nor the label nor the person.
-  bool is_feature() const { return type != ColumnType::kIgnore && role == ColumnRole::kFeature && !derived; }
+  /// It is never read: in samples it follows from other columns of its row.
+  bool follows() const { return derived || determined; }
+  /// It is a number of a record: it neither is ignored nor follows() nor is the label nor the person.
+  bool is_feature() const {
+    return type != ColumnType::kIgnore && role == ColumnRole::kFeature && !follows();
+  }
   /// Bins or categories.
   std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
   /// bins(), and one for the missing value.
