@@ -115,6 +115,8 @@ void ColumnGuess::look_at(std::string_view field) {
   times_.look_at(field);
   marks_.look_at(field);
   const bool plain = is_number_word(field);
+  const bool digits = field.find_first_not_of("0123456789") == std::string_view::npos;
+  code_ = code_ || (digits && !plain);
   plus_ = plus_ || (plain && field.starts_with('+'));
   if (plain && plain_.size() <= kFewNumbers) plain_.emplace(field);
   TextShape shape = shape_of(field);
@@ -123,9 +125,7 @@ void ColumnGuess::look_at(std::string_view field) {
     if (date_form_.empty()) date_form_ = shape.form;
   }
   if (plain || shape.kind != TextShape::Kind::kText) ++numbers_;
-  // Digits alone that are no number are a code.
-  if (!plain && number_form_.empty() && field.find_first_not_of("0123456789") != std::string_view::npos)
-    number_form_ = std::move(shape.form);
+  if (!plain && number_form_.empty() && !digits) number_form_ = std::move(shape.form);
 }
 
 bool ColumnGuess::holds_numbers() const {
@@ -192,6 +192,7 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
     r.notation.format = t.format;
     r.lo = t.lo;
     r.hi = t.hi;
+    r.step = t.step;
     if (t.firsts) r.note = kFirsts;
     out.push_back(std::move(r));
   }
@@ -199,10 +200,11 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
   if (datetime_) return {{ColumnType::kDatetime, {}, lo_, hi_}};
   if (decimal_ && grid_.are_codes()) return {{}};
   if (decimal_) {
-    // Points between groups of three, in a file whose decimal mark is a comma, are marks of thousands.
-    if (!integer_ && marks.comma && !marks.point) {
-      if (out = marked(marks); out.size() == 1 && out.front().notation.thousands_mark == ".") return out;
-    }
+    // Points between groups of three may be marks of thousands.
+    if (!integer_) out = marked(marks);
+    if (std::any_of(out.begin(), out.end(),
+                    [](const Reading& r) { return r.notation.thousands_mark == "."; }))
+      return out;
     return {{integer_ ? ColumnType::kInteger : ColumnType::kDecimal,
              {},
              grid_.lo(),
@@ -219,11 +221,43 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
   return out;
 }
 
+std::vector<std::string> ColumnGuess::texts_among_numbers() const {
+  if (!seen_ || boolean_ || code_ || are_codes()) return {};
+  if (different_.size() > kManyTexts) {
+    if (holds_numbers() || 2 * numbers_ < count_) return {};
+    return {words_.begin(), words_.end()};
+  }
+  std::vector<std::string> texts, marked;  // none at all, and in a notation of their own
+  std::size_t plain = 0, codes = 0;
+  for (const std::string& field : different_) {
+    MarkGuess marks;
+    TimeGuess times;
+    marks.look_at(field);
+    times.look_at(field);
+    const bool text = shape_of(field).kind == TextShape::Kind::kText;
+    if (is_number_word(field)) {
+      ++plain;
+    } else if ((!text && !marks.readings().empty()) || !times.readings().empty()) {
+      marked.push_back(field);
+    } else {
+      texts.push_back(field);
+      codes += text && !is_word(field) ? 1 : 0;
+    }
+  }
+  const std::size_t numbers = plain + marked.size();
+  if (numbers < 2 || numbers < texts.size()) return {};
+  if (codes > 0 && static_cast<double>(numbers) < kMost * static_cast<double>(different_.size())) return {};
+  if (plain > 0 || texts.empty()) texts.insert(texts.begin(), marked.begin(), marked.end());
+  return texts;
+}
+
 std::string ColumnGuess::unknown_shape() const {
   const auto mostly = [&](std::uint64_t some) {
     return static_cast<double>(some) >= kMost * static_cast<double>(count_);
   };
   if (!seen_ || boolean_ || (holds_numbers() && decimal_)) return {};
+  const std::vector<std::string> texts = texts_among_numbers();
+  if (std::any_of(texts.begin(), texts.end(), is_word)) return {};
   if (mostly(dates_)) return date_form_;
   const bool many = different_.size() > kManyTexts || plain_.size() > kFewNumbers;
   return mostly(numbers_) && many ? number_form_ : "";

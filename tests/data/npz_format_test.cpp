@@ -381,6 +381,30 @@ TEST_F(NpzTables, HaveAnArrayAColumnOrAllInOneMatrix) {
   EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 1}}));
 }
 
+TEST_F(NpzTables, OneDimensionIsOneColumn) {
+  schema::Table table;
+  table.columns.push_back(number("age", 0, 99, 1, 0, {0, 50, 100}));
+  const auto with = [&](const std::string& shape, std::initializer_list<std::uint8_t> numbers) {
+    put("c.npy", array("|u1", shape, raw<std::uint8_t>(numbers)));
+    DataSpec one = npz("c.npy");
+    one.schema = schema_of(table);
+    return one;
+  };
+  const std::vector<std::vector<int>> want{{0, 0}, {1, 0}, {1, 0}};
+  EXPECT_EQ(codes(with("(3,)", {7, 50, 99})), want);
+  EXPECT_EQ(codes(with("(3, 1)", {7, 50, 99})), want);
+  expect_error(ExitCode::kData, {"the schema's 1 column:", "holds 2 numbers"}, [&] {
+    codes(with("(2, 2)", {1, 2, 3, 4}));
+  });
+  expect_error(ExitCode::kData, {"the schema's 1 column:", "several dimensions"}, [&] {
+    codes(with("(2, 1, 1)", {1, 2}));
+  });
+  table.columns.push_back(number("size", 0, 99, 1, 0, {0, 50, 100}));
+  expect_error(ExitCode::kData, {"the schema's 2 columns:", "holds 1 number."}, [&] {
+    codes(with("(3,)", {7, 50, 99}));
+  });
+}
+
 // numpy.datetime64 and structured arrays, as pandas' to_records() writes them.
 TEST_F(NpzTables, TimesAndFieldsWithNames) {
   schema::Table table;
