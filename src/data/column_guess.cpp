@@ -33,6 +33,9 @@ constexpr std::size_t kMostWords = 8, kFewNumbers = 10;
 
 constexpr const char* kExponents = "numbers with exponents are read, and samples have all digits";
 constexpr const char* kPlus = "plus signs are read, and samples have none";
+constexpr const char* kMonths =
+    "each number reads as a year and a month, and samples will have others, such as 202413: of few different "
+    "ones make categories";
 constexpr const char* kFirsts =
     "each date is the first of a month, and samples will have all days: muffle has no grid of months";
 
@@ -45,6 +48,15 @@ bool is_code(std::string_view field) {
 bool is_word(std::string_view field) {
   return field.find_first_of("0123456789") == std::string_view::npos &&
          !schema::has_digits_of_other_scripts(field);
+}
+
+bool is_total_word(std::string_view field) {
+  static constexpr std::string_view kTotals[] = {"total",  "totals",    "grand total", "sum",     "summe",
+                                                 "gesamt", "insgesamt", "subtotal",    "average", "mean"};
+  std::string lower(field);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (lower.ends_with(':')) lower.pop_back();
+  return std::find(std::begin(kTotals), std::end(kTotals), lower) != std::end(kTotals);
 }
 
 bool is_boolean_word(std::string_view field) {
@@ -94,6 +106,8 @@ void ColumnGuess::look_at(std::string_view field) {
   if (is_missing_word(field)) return;
   seen_ = true;
   ++count_;
+  total_is_last_ = is_total_word(field);
+  totals_ += total_is_last_ ? 1 : 0;
   if (different_.size() <= kManyTexts) different_.emplace(field);
   boolean_ = boolean_ && is_boolean_word(field);
   for (std::size_t k = 0; k < kBooleans.size(); ++k)
@@ -158,7 +172,7 @@ void ColumnGuess::tell(FileMarks& marks) const {
   marks.point = marks.point || (only.has_decimals && only.notation.decimal_mark == ".") || thousands == ",";
 }
 
-std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
+std::vector<Reading> ColumnGuess::marked(const FileMarks& marks, bool guess) const {
   std::vector<MarkReading> all = marks_.readings();
   std::erase_if(all, [](const MarkReading& m) { return !codes_fit(m); });
   if (all.size() > 1 && marks.comma != marks.point) {
@@ -168,7 +182,7 @@ std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
                          : (m.has_decimals && decimal == ",") || m.notation.thousands_mark == ".";
     });
   }
-  if (all.size() > 1 && marks_.looks_like_thousands())
+  if (guess && all.size() > 1 && marks_.looks_like_thousands())
     std::erase_if(all, [](const MarkReading& m) { return !m.has_thousands; });
   std::vector<Reading> out;
   for (const MarkReading& m : all) out.push_back(of_marks(m));
@@ -201,7 +215,7 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
   if (decimal_ && grid_.are_codes()) return {{}};
   if (decimal_) {
     // Points between groups of three may be marks of thousands.
-    if (!integer_) out = marked(marks);
+    if (!integer_) out = marked(marks, /*guess=*/false);
     if (std::any_of(out.begin(), out.end(),
                     [](const Reading& r) { return r.notation.thousands_mark == "."; }))
       return out;
@@ -213,10 +227,11 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
              grid_.step(),
              {},
              grid_.has_exponents() ? kExponents
+             : grid_.are_months()  ? kMonths
              : plus_               ? kPlus
                                    : ""}};
   }
-  out = marked(marks);
+  out = marked(marks, /*guess=*/true);
   if (out.empty()) out.push_back({});
   return out;
 }

@@ -28,6 +28,8 @@ void NumberGrid::look_at(double value, std::string_view field) {
   lo_ = std::min(lo_, value);
   hi_ = std::max(hi_, value);
   if (different_.size() <= kMostCodes) different_.insert(value);
+  const double year = std::floor(value / 100), month = value - 100 * year;
+  months_ = months_ && field.size() == 6 && year >= 1900 && year < 2200 && month >= 1 && month <= 12;
   const std::size_t e = std::min(field.find_first_of("eE"), field.size()), point = field.find('.');
   int exponent = 0;
   if (e < field.size()) {

@@ -155,6 +155,7 @@ void PublicColumn::take(const Reading& r, DraftColumn& c) const {
         "another notation",
         kTextsAmongNumbers, some_of(texts));
   }
+  if (c.note.empty() && guess_.ends_with_total()) c.note = kEndsWithTotal;
   if (values_.size() > kMostListed) {
     if (shape.empty() && texts.empty())
       leave_out(c, fmt::format("more than {} different texts in the sample: an identifier, or free text",

@@ -12,6 +12,8 @@ namespace muffle::data {
 
 inline constexpr const char* kAreCodes =
     "a few numbers over a wide range: codes. If they are amounts: type = \"integer\"";
+inline constexpr const char* kEndsWithTotal =
+    "its last text reads like that of a row of totals: such a row is no record";
 inline constexpr const char* kHasWords =
     ", and are taken for missing values: check that they are no total and no unit";
 /// The note of a column whose fields have this form (ColumnGuess::unknown_shape()).

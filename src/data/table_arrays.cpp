@@ -65,10 +65,16 @@ TableArrays::TableArrays(const std::string& file, const schema::Table& table,
     return;
   }
   if (const std::string only = only_zip_member(file); is_npy(only)) {
-    ArrayReader array =
-        open_member(file, only.substr(0, only.size() - std::string_view(".npy").size()), true);
+    const std::string called = only.substr(0, only.size() - std::string_view(".npy").size());
+    ArrayReader array = open_member(file, called, true);
+    const auto is_it = [&](const schema::Column& c) { return c.name == called; };
     if (array.header().type.kind == ElementType::Kind::kFields) {
       add_fields(std::move(array), table, needed);
+      return;
+    }
+    // "arr_0": an array without a name of a column is the whole table.
+    if (std::none_of(table.columns.begin(), table.columns.end(), is_it)) {
+      add_matrix(std::move(array), table);
       return;
     }
   }

@@ -223,6 +223,8 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     if (const std::string shape = guesses[j].unknown_shape();
         column.type == ColumnType::kCategory && !shape.empty())
       column.note = unknown_note(shape);
+    if (column.note.empty() && column.type == ColumnType::kCategory && guesses[j].ends_with_total())
+      column.note = kEndsWithTotal;
     if (any_row && !guesses[j].seen()) {
       column.type = ColumnType::kIgnore;
       column.note = "no row has a value here";

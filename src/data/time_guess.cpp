@@ -102,6 +102,16 @@ bool may_part(const Run& run) {
   return run.size() <= (any ? kOthers : kAscii) && run.text.find(':') == std::string::npos;
 }
 
+/// " PM" at the end: " %p"; "": it is none.
+std::string half_of_day(const std::vector<Run>& runs, std::size_t at) {
+  const std::string blank = at < runs.size() && runs[at].text == " " ? " " : "";
+  const std::size_t last = at + blank.size();
+  if (last + 1 != runs.size()) return {};
+  const std::string word = lower(runs[last].text);
+  if (word != "am" && word != "pm") return {};
+  return blank + (word == runs[last].text ? "%P" : "%p");
+}
+
 /// The rest of the runs as a time of day. @returns formats, unpadded and padded hours; empty: it is none.
 std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t at) {
   const auto has = [&](std::size_t k, std::size_t least, std::size_t most) {
@@ -117,6 +127,8 @@ std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t 
     if (!is_zone(zone)) return {};
     return {(runs[at].size() == 4 ? "%H%M" : "%H%M%S") + literal(zone)};
   }
+  if (const std::string half = half_of_day(runs, at + 1); has(at, 1, 2) && !half.empty())
+    return {"%-I" + half, "%I" + half};
   if (!has(at, 1, 2) || !(is(at + 1, ":") || is(at + 1, "h")) || !has(at + 2, 2, 2)) return {};
   rest = runs[at + 1].text + "%M";
   std::size_t k = at + 3;

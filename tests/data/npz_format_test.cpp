@@ -377,6 +377,8 @@ TEST_F(NpzTables, HaveAnArrayAColumnOrAllInOneMatrix) {
   put("m.npy",
       array("<f8", "(3, 5)", raw<double>({0, 0, 2, 7, 0, 99, 2.5, kNaN, kNaN, 1, 20, 1.05, 3, -1e300, 1})));
   EXPECT_EQ(codes(npz("m.npy")), want) << "the ignored column is passed over";
+  zipped({{"arr_0", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1}))}});
+  EXPECT_EQ(codes(npz()), (std::vector<std::vector<int>>{{1, 1, 0, 1}})) << "numpy.savez(file, matrix)";
   put("m.npy", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1})));
   EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 1}}));
 }

@@ -294,6 +294,20 @@ TEST_F(TableDraft, SaysWhatSamplesWillNotKeep) {
   EXPECT_THAT(sampled({"1.45E+06", "2.8e5"}).note, testing::HasSubstr("exponents"));
   EXPECT_THAT(sampled({"+309", "-12"}).note, testing::HasSubstr("plus signs"));
   EXPECT_EQ(sampled({"309", "-12"}).note, "");
+  std::vector<std::string> months;
+  for (int year = 2019; year < 2021; ++year) {
+    for (int month = 1; month <= 12; ++month)
+      months.push_back(std::to_string(year) + (month < 10 ? "0" : "") + std::to_string(month));
+  }
+  EXPECT_THAT(sampled(months).note, testing::HasSubstr("a year and a month"));
+  months.emplace_back("202013");
+  EXPECT_EQ(sampled(months).note, "");
+  for (const char* total : {"Total", "TOTAL:", "Summe"}) {
+    EXPECT_THAT(sampled({"north", "south", "north", total}).note, testing::HasSubstr("row of totals"));
+    EXPECT_EQ(sampled({"north", total, "south", "north"}).note, "") << "not the last row";
+    EXPECT_THAT(draft("x,y\nnorth,1\nsouth,2\n" + std::string(total) + ",3\n")[0].note,
+                testing::HasSubstr("row of totals"));
+  }
 }
 
 TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
@@ -528,6 +542,9 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   EXPECT_EQ(format({"24 May 1990", "1 March 2024"}), "%-d %B %Y");
   EXPECT_EQ(format({"20240301T102030Z", "20240302T112031Z"}), "%Y%m%dT%H%M%SZ");
   EXPECT_EQ(format({"12h30", "9h05"}), "%-Hh%M");
+  EXPECT_EQ(format({"7 AM", "12 PM"}), "%-I %p");
+  EXPECT_EQ(format({"07pm", "11am"}), "%I%P");
+  EXPECT_EQ(sampled({"7 AM", "12 PM"}).hi, 82800);
   EXPECT_EQ(format({"12:30 Uhr", "09:05 Uhr"}), "%H:%M Uhr");
   // A fraction that is left out where it is 0, or without its zeros.
   EXPECT_EQ(format({"2024-03-01T10:20:30Z", "2024-03-01T10:20:30.25Z", "2024-03-01T10:20:30.123456Z",
@@ -590,6 +607,9 @@ TEST_F(TableDraft, LeavesOpenWhatNothingTellsApart) {
     EXPECT_EQ(sampled({"932.073", other}).type, ColumnType::kDecimal) << other;
     EXPECT_TRUE(sampled({"932.073", other}).choices.empty()) << other;
   }
+  std::vector<std::string> small(40, "932.073");
+  small.push_back("12");
+  EXPECT_EQ(sampled(small).choices.size(), 2U) << "likely is not certain";
   EXPECT_FALSE(draft("a,b\n932.073,x\n12.400,y\n")[0].choices.empty()) << "of a private file, too";
   EXPECT_EQ(sampled({"1,101", "1,101,000"}).notation.thousands_mark, ",");
   EXPECT_EQ(sampled({"1,101", "0,101"}).notation.decimal_mark, ",");
