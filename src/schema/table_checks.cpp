@@ -157,13 +157,17 @@ class Checks {
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return say(problem);
     const double units = std::pow(10.0, c.decimals);
-    const auto written = [&](double v) { return std::abs(v * units - std::round(v * units)) <= 1e-6; };
+    // A datetime's millionths are a few last places of a double.
+    const double rounding = std::max(std::abs(c.lo), std::abs(c.hi)) * 0x1p-52;
+    const auto whole = [&](double count, double unit) {
+      return std::abs(count - std::round(count)) <= std::max(1e-6, rounding / unit);
+    };
+    const auto written = [&](double v) { return whole(v * units, 1 / units); };
     if (std::abs(c.lo) > kMostValues / units || std::abs(c.hi) > kMostValues / units)
       return say(fmt::format("its bounds are too large to be written with {} decimals", c.decimals));
     if (!written(c.lo) || !written(c.step) || c.step * units < 0.5)
       return say(fmt::format("lo or step cannot be written with {} decimals", c.decimals));
-    const double steps = (c.hi - c.lo) / c.step;
-    if (std::abs(steps - std::round(steps)) > 1e-6) return say("hi must be lo and a whole number of steps");
+    if (!whole((c.hi - c.lo) / c.step, c.step)) return say("hi must be lo and a whole number of steps");
     if (c.edges.size() < 2) return say("it has no bins");
     for (std::size_t i = 0; i < c.edges.size(); ++i) {
       if (!std::isfinite(c.edges[i]) || (i > 0 && !(c.edges[i] > c.edges[i - 1])))

@@ -149,11 +149,8 @@ class TableReader {
         fill_in(node, key, of);
         return std::nullopt;
       }
-      if (is_temporal_type(type)) {
-        auto value = parse_number(type, s->get());
-        if (!value && type != ColumnType::kDate) value = parse_number(type, s->get() + ":00");
-        if (value) return value;
-      }
+      if (const auto value = is_temporal_type(type) ? parse_bound(type, s->get()) : std::nullopt)
+        return value;
     }
     if (const auto* d = node.as_date(); d != nullptr && type == ColumnType::kDate) {
       const toml::date& v = d->get();
@@ -162,15 +159,15 @@ class TableReader {
     }
     if (const auto* t = node.as_date_time(); t != nullptr && type == ColumnType::kDatetime) {
       const toml::date_time& v = t->get();
-      return parse_number(type,
-                          fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(v.date.year),
-                                      static_cast<int>(v.date.month), static_cast<int>(v.date.day),
-                                      static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
-                                      static_cast<int>(v.time.second)));
+      return parse_bound(
+          type, fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", static_cast<int>(v.date.year),
+                            static_cast<int>(v.date.month), static_cast<int>(v.date.day),
+                            static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
+                            static_cast<int>(v.time.second), v.time.nanosecond));
     }
     if (const auto* t = node.as_time(); t != nullptr && type == ColumnType::kTime) {
       const toml::time& v = t->get();
-      return v.hour * 3600.0 + v.minute * 60.0 + v.second;
+      return v.hour * 3600.0 + v.minute * 60.0 + v.second + v.nanosecond * 1e-9;
     }
     if (node.is_number() && !is_temporal_type(type)) {
       const auto value = node.value<double>();  // none: a double would be another number
@@ -594,6 +591,20 @@ class TableReader {
 };
 
 }  // namespace
+
+std::optional<double> parse_bound(ColumnType type, std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (!is_temporal_type(type) || type == ColumnType::kDate) return parse_number(type, text);
+  if (point == std::string_view::npos) {
+    const auto value = parse_number(type, text);
+    return value ? value : parse_number(type, std::string(text) + ":00");
+  }
+  const std::string fraction = "0" + std::string(trimmed(text.substr(point)));
+  if (fraction.find_first_not_of("0123456789", 2) != std::string::npos) return std::nullopt;
+  const auto value = parse_number(type, text.substr(0, point)),
+             behind = parse_number(ColumnType::kDecimal, fraction);
+  return value && behind ? std::optional(*value + *behind) : std::nullopt;
+}
 
 Table parse_table_toml(std::string_view text, const std::string& name) {
   toml::table file;
