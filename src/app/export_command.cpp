@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "muffle/app/commands.hpp"
@@ -36,9 +37,14 @@ std::string exported_model(const std::string& bytes, const ExportCommand& comman
   if (command.format == "npz") return interop::npz_bytes(parts);
   if (command.format == "safetensors") return interop::safetensors_bytes(parts);
   const model::Model model = model::parse_model(bytes, command.file);
-  if (const auto& table = model.info.schema.table; table && !table->constraints.empty())
+  const auto& table = model.info.schema.table;
+  if (table && !table->constraints.empty())
     printed << "export: `muffle sample` moves rows until the schema's constraints hold; a TorchScript module "
                "does not\n";
+  if (table && std::ranges::any_of(table->columns, [](const auto& c) { return c.since || c.derived; }))
+    printed
+        << "export: `muffle sample` writes dates that count since another, and columns that are derived; a "
+           "TorchScript module has the differences alone\n";
   return interop::torch_script_bytes(model, parts.header);
 }
 

@@ -82,6 +82,20 @@ std::string bytes_text(Number count) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
+/// The columns that count since another date, for people.
+std::vector<std::string> differences(const release::ReleasePlan& plan) {
+  std::vector<std::string> out;
+  if (!plan.schema.table) return out;
+  const std::vector<schema::Column>& columns = plan.schema.table->columns;
+  for (const schema::Column& column : columns) {
+    if (!column.since) continue;
+    out.push_back(fmt::format("'{}' is released as how much later it is than '{}'{}", printable(column.name),
+                              printable(columns[*column.since].name),
+                              column.dates ? ", for the constraint between them" : ""));
+  }
+  return out;
+}
+
 Json or_null(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
 
 std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
@@ -122,6 +136,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"plan_sha256", release::plan_hash(c.plan)},
                     {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
+                    {"differences", differences(c.plan)},
                     {"sizes", p.sizes},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -155,6 +170,8 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
   if (c.plan.rounds() > 1)
     out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
                        c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));
+  if (const auto counted = differences(c.plan); !counted.empty())
+    out += fmt::format("\ndates\n  {}\n", fmt::join(counted, "\n  "));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {

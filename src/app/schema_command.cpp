@@ -144,9 +144,11 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
     text +=
         "A type that is a guess is from a look at the private records, and so are the notation of its "
         "fields, the step and the decimals of whole numbers that are written with a point,\n"
-        "that numbers are codes, that texts stand among numbers, that no row has a value in a column, and "
-        "the form of fields in a notation that\nmuffle does not know: check each before this file leaves "
-        "you.\n"
+        "that numbers are codes, that times are round, that texts stand among numbers, that no row has a "
+        "value "
+        "in a column, and the form of fields in a\nnotation that muffle does not know: check each before "
+        "this "
+        "file leaves you.\n"
         "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {
@@ -163,9 +165,10 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
 }
 
 /// Columns by name alone: what their fields look like stands in the draft, which stays with the file's owner.
-void tell_of_notations(const std::vector<schema::DraftColumn>& columns, std::ostream& out) {
+/// @param asked  a person has seen each: what is closed was decided
+void tell_of_notations(const std::vector<schema::DraftColumn>& columns, bool asked, std::ostream& out) {
   for (const schema::DraftColumn& c : columns) {
-    if (!c.is_open()) continue;  // a person has decided
+    if (asked && !c.is_open()) continue;
     if (!c.choices.empty()) {
       out << fmt::format(
           "Column '{}': nothing in the file tells which notation it has; the draft names those that it can "
@@ -174,6 +177,9 @@ void tell_of_notations(const std::vector<schema::DraftColumn>& columns, std::ost
     } else if (c.note.starts_with(data::kUnknownNotation)) {
       out << fmt::format("Column '{}': {}; the draft shows their form.\n", printable(c.name),
                          data::kUnknownNotation);
+    } else if (c.note.starts_with(data::kTextsAmongNumbers)) {
+      out << fmt::format("Column '{}': {}; the draft says what becomes of them.\n", printable(c.name),
+                         data::kTextsAmongNumbers);
     }
   }
 }
@@ -207,7 +213,8 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
         "rows.\n",
         guesses(), columns.size(), printable(command.file));
   }
-  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
+  const bool asked = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  if (asked) {
     out << "Answers are public: they come from a code book, the law or experience, never from these records. "
            "An empty answer takes what is in brackets, or leaves a placeholder. \"back\" goes a question "
            "back, \"quit\" stops and keeps the answers, \"help\" says what can be answered.\n";
@@ -225,7 +232,7 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   write_file_atomically(command.out, schema::draft_toml(columns, comment_of_draft(spec, guesses() > 0,
                                                                                   !command.sample.empty())));
   answers.remove();
-  tell_of_notations(columns, out);
+  tell_of_notations(columns, asked, out);
   const auto open = std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.is_open(); });
   out << fmt::format("Draft written to '{}'{}. Then: muffle check --set data.schema={} --data {}{}\n",
                      printable(command.out),

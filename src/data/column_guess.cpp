@@ -33,6 +33,9 @@ constexpr std::size_t kMostWords = 8, kFewNumbers = 10;
 
 constexpr const char* kExponents = "numbers with exponents are read, and samples have all digits";
 constexpr const char* kPlus = "plus signs are read, and samples have none";
+constexpr const char* kMonths =
+    "each number reads as a year and a month, and samples will have others, such as 202413: of few different "
+    "ones make categories";
 constexpr const char* kFirsts =
     "each date is the first of a month, and samples will have all days: muffle has no grid of months";
 
@@ -45,6 +48,15 @@ bool is_code(std::string_view field) {
 bool is_word(std::string_view field) {
   return field.find_first_of("0123456789") == std::string_view::npos &&
          !schema::has_digits_of_other_scripts(field);
+}
+
+bool is_total_word(std::string_view field) {
+  static constexpr std::string_view kTotals[] = {"total",  "totals",    "grand total", "sum",     "summe",
+                                                 "gesamt", "insgesamt", "subtotal",    "average", "mean"};
+  std::string lower(field);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (lower.ends_with(':')) lower.pop_back();
+  return std::find(std::begin(kTotals), std::end(kTotals), lower) != std::end(kTotals);
 }
 
 bool is_boolean_word(std::string_view field) {
@@ -94,6 +106,8 @@ void ColumnGuess::look_at(std::string_view field) {
   if (is_missing_word(field)) return;
   seen_ = true;
   ++count_;
+  total_is_last_ = is_total_word(field);
+  totals_ += total_is_last_ ? 1 : 0;
   if (different_.size() <= kManyTexts) different_.emplace(field);
   boolean_ = boolean_ && is_boolean_word(field);
   for (std::size_t k = 0; k < kBooleans.size(); ++k)
@@ -115,6 +129,8 @@ void ColumnGuess::look_at(std::string_view field) {
   times_.look_at(field);
   marks_.look_at(field);
   const bool plain = is_number_word(field);
+  const bool digits = field.find_first_not_of("0123456789") == std::string_view::npos;
+  code_ = code_ || (digits && !plain);
   plus_ = plus_ || (plain && field.starts_with('+'));
   if (plain && plain_.size() <= kFewNumbers) plain_.emplace(field);
   TextShape shape = shape_of(field);
@@ -123,9 +139,7 @@ void ColumnGuess::look_at(std::string_view field) {
     if (date_form_.empty()) date_form_ = shape.form;
   }
   if (plain || shape.kind != TextShape::Kind::kText) ++numbers_;
-  // Digits alone that are no number are a code.
-  if (!plain && number_form_.empty() && field.find_first_not_of("0123456789") != std::string_view::npos)
-    number_form_ = std::move(shape.form);
+  if (!plain && number_form_.empty() && !digits) number_form_ = std::move(shape.form);
 }
 
 bool ColumnGuess::holds_numbers() const {
@@ -158,7 +172,7 @@ void ColumnGuess::tell(FileMarks& marks) const {
   marks.point = marks.point || (only.has_decimals && only.notation.decimal_mark == ".") || thousands == ",";
 }
 
-std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
+std::vector<Reading> ColumnGuess::marked(const FileMarks& marks, bool guess) const {
   std::vector<MarkReading> all = marks_.readings();
   std::erase_if(all, [](const MarkReading& m) { return !codes_fit(m); });
   if (all.size() > 1 && marks.comma != marks.point) {
@@ -168,7 +182,7 @@ std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
                          : (m.has_decimals && decimal == ",") || m.notation.thousands_mark == ".";
     });
   }
-  if (all.size() > 1 && marks_.looks_like_thousands())
+  if (guess && all.size() > 1 && marks_.looks_like_thousands())
     std::erase_if(all, [](const MarkReading& m) { return !m.has_thousands; });
   std::vector<Reading> out;
   for (const MarkReading& m : all) out.push_back(of_marks(m));
@@ -192,6 +206,7 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
     r.notation.format = t.format;
     r.lo = t.lo;
     r.hi = t.hi;
+    r.step = t.step;
     if (t.firsts) r.note = kFirsts;
     out.push_back(std::move(r));
   }
@@ -199,10 +214,11 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
   if (datetime_) return {{ColumnType::kDatetime, {}, lo_, hi_}};
   if (decimal_ && grid_.are_codes()) return {{}};
   if (decimal_) {
-    // Points between groups of three, in a file whose decimal mark is a comma, are marks of thousands.
-    if (!integer_ && marks.comma && !marks.point) {
-      if (out = marked(marks); out.size() == 1 && out.front().notation.thousands_mark == ".") return out;
-    }
+    // Points between groups of three may be marks of thousands.
+    if (!integer_) out = marked(marks, /*guess=*/false);
+    if (std::any_of(out.begin(), out.end(),
+                    [](const Reading& r) { return r.notation.thousands_mark == "."; }))
+      return out;
     return {{integer_ ? ColumnType::kInteger : ColumnType::kDecimal,
              {},
              grid_.lo(),
@@ -211,12 +227,43 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
              grid_.step(),
              {},
              grid_.has_exponents() ? kExponents
+             : grid_.are_months()  ? kMonths
              : plus_               ? kPlus
                                    : ""}};
   }
-  out = marked(marks);
+  out = marked(marks, /*guess=*/true);
   if (out.empty()) out.push_back({});
   return out;
+}
+
+std::vector<std::string> ColumnGuess::texts_among_numbers() const {
+  if (!seen_ || boolean_ || code_ || are_codes()) return {};
+  if (different_.size() > kManyTexts) {
+    if (holds_numbers() || 2 * numbers_ < count_) return {};
+    return {words_.begin(), words_.end()};
+  }
+  std::vector<std::string> texts, marked;  // none at all, and in a notation of their own
+  std::size_t plain = 0, codes = 0;
+  for (const std::string& field : different_) {
+    MarkGuess marks;
+    TimeGuess times;
+    marks.look_at(field);
+    times.look_at(field);
+    const bool text = shape_of(field).kind == TextShape::Kind::kText;
+    if (is_number_word(field)) {
+      ++plain;
+    } else if ((!text && !marks.readings().empty()) || !times.readings().empty()) {
+      marked.push_back(field);
+    } else {
+      texts.push_back(field);
+      codes += text && !is_word(field) ? 1 : 0;
+    }
+  }
+  const std::size_t numbers = plain + marked.size();
+  if (numbers < 2 || numbers < texts.size()) return {};
+  if (codes > 0 && static_cast<double>(numbers) < kMost * static_cast<double>(different_.size())) return {};
+  if (plain > 0 || texts.empty()) texts.insert(texts.begin(), marked.begin(), marked.end());
+  return texts;
 }
 
 std::string ColumnGuess::unknown_shape() const {
@@ -224,6 +271,8 @@ std::string ColumnGuess::unknown_shape() const {
     return static_cast<double>(some) >= kMost * static_cast<double>(count_);
   };
   if (!seen_ || boolean_ || (holds_numbers() && decimal_)) return {};
+  const std::vector<std::string> texts = texts_among_numbers();
+  if (std::any_of(texts.begin(), texts.end(), is_word)) return {};
   if (mostly(dates_)) return date_form_;
   const bool many = different_.size() > kManyTexts || plain_.size() > kFewNumbers;
   return mostly(numbers_) && many ? number_form_ : "";

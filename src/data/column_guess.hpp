@@ -55,8 +55,15 @@ class ColumnGuess {
   std::vector<Reading> readings(const FileMarks& marks) const;
   /// Numbers that look like a category's codes.
   bool are_codes() const { return holds_numbers() && decimal_ && grid_.are_codes(); }
+  /// Of a column that is read as texts, and mostly holds numbers, dates or times: texts that are none, or in
+  /// another notation than the rest. Of the file's rows: for columns of a public sample. Empty: there are
+  /// none, or so many that it holds texts.
+  std::vector<std::string> texts_among_numbers() const;
+  /// The last field is a word such as "Total", and no other is: the last row may be none.
+  bool ends_with_total() const { return totals_ == 1 && total_is_last_; }
   /// Codes of fields that look like dates or numbers and are none that muffle knows: "dd.dd.dddd". Empty:
-  /// there are none. Of the private file's form: for outputs that stay with its owner.
+  /// there are none, or words stand among numbers. Of the private file's form: for outputs that stay with its
+  /// owner.
   std::string unknown_shape() const;
 
  private:
@@ -64,7 +71,8 @@ class ColumnGuess {
 
   /// Its fields are no words, or a few of them are, among many different numbers.
   bool holds_numbers() const;
-  std::vector<Reading> marked(const FileMarks& marks) const;
+  /// @param guess  of several take the likely one
+  std::vector<Reading> marked(const FileMarks& marks, bool guess) const;
 
   NumberGrid grid_;
   TimeGuess times_;
@@ -74,6 +82,9 @@ class ColumnGuess {
   std::array<bool, 3> spellings_{true, true, true};  ///< of a boolean: those that fit
   std::set<std::string, std::less<>> different_, words_, plain_;
   bool plus_ = false;  ///< some number has a plus sign
+  std::uint64_t totals_ = 0;
+  bool total_is_last_ = false;
+  bool code_ = false;  ///< some are digits alone that are no number
   /// Fields, those that are words, and those that look like dates or numbers.
   std::uint64_t count_ = 0, word_count_ = 0, dates_ = 0, numbers_ = 0;
   std::string date_form_, number_form_;  ///< of the first that are none which muffle reads

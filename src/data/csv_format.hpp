@@ -10,7 +10,7 @@
 
 namespace muffle::data {
 
-/// Samples have the column: it is neither ignored nor the person's.
+/// Samples have the column: it is neither ignored nor the person's. It may follow from others.
 inline bool is_written(const schema::Column& column) {
   return column.type != schema::ColumnType::kIgnore && column.role != schema::ColumnRole::kPerson;
 }

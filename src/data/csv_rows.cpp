@@ -369,6 +369,7 @@ void CsvRows::parse_quoted() {
 
 void CsvRows::parse() {
   field_too_long_ = false;
+  if (in_header_) check_beginning(row_);
   if (has_quotes_ || !plain_) check_text(row_);
   if (has_quotes_) {
     parse_quoted();
@@ -377,6 +378,29 @@ void CsvRows::parse() {
   }
   if (field_too_long_)
     throw malformed("has a field longer than " + std::to_string(kMostFieldBytes >> 20) + " MiB");
+}
+
+/// @throws DataError  the file is of another kind.
+void CsvRows::check_beginning(std::string_view row) const {
+  using std::string_view_literals::operator""sv;
+  static constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"\x93NUMPY"sv, "a NumPy file (data.format = \"npz\")"},
+      {"PK\x03\x04"sv,
+       "a ZIP archive: of a spreadsheet (save it as CSV) or of NumPy's arrays (data.format = \"npz\")"},
+      {"\xD0\xCF\x11\xE0"sv, "an old spreadsheet: save it as CSV"},
+      {"PAR1"sv, "a Parquet file: write it as CSV"},
+      {"SQLite format 3"sv, "a database: write its table as CSV"},
+      {"BZh"sv, "a file that bzip2 compressed: unpack it, or use gzip"},
+      {"\xFD\x37zXZ"sv, "a file that xz compressed: unpack it, or use gzip"},
+      {"\x28\xB5\x2F\xFD"sv, "a file that zstd compressed: unpack it, or use gzip"},
+      {"{\""sv, "a JSON file: write it as CSV"},
+      {"[{"sv, "a JSON file: write it as CSV"},
+      {"<!DOCTYPE"sv, "a web page"},
+      {"<html"sv, "a web page"},
+      {"<?xml"sv, "an XML file: write it as CSV"}};
+  for (const auto& [beginning, kind] : kOthers) {
+    if (row.starts_with(beginning)) throw malformed("is that of " + std::string(kind));
+  }
 }
 
 /// @throws DataError  it has a byte that no text in UTF-8 has.
@@ -388,8 +412,6 @@ void CsvRows::check_text(std::string_view row) const {
     what = "has a NUL byte (is data.encoding \"utf-16\"?) in";
   }
   if (bad >= row.size()) return;
-  if (in_header_ && (row.starts_with("\x93NUMPY") || row.starts_with("PK\x03\x04")))
-    what = "is that of a NumPy file (data.format = \"npz\"), and no text in";
   bool quoted = false;
   std::size_t field = 1;
   for (const char c : row.substr(0, bad)) {

@@ -86,6 +86,7 @@ class CsvRows {
   void pass_line();
   void pass_separator_line();
   void parse();
+  void check_beginning(std::string_view row) const;
   void parse_quoted();
   void split();
   void check_text(std::string_view row) const;

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "byte_stream.hpp"
 #include "csv_format.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::data {
@@ -115,7 +117,8 @@ class NumberTexts {
 /// A column as samples have it: neither ignored nor the person's.
 struct WrittenColumn {
   schema::ColumnText text;
-  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label
+  std::size_t column = 0;                            ///< of the table
+  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, or it follows
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
   std::optional<NumberTexts> numbers = std::nullopt;
 };
@@ -123,9 +126,10 @@ struct WrittenColumn {
 std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
   std::vector<WrittenColumn> columns;
   std::size_t numbers = 0;
-  for (const Column& column : kind.table->columns) {
+  for (std::size_t j = 0; j < kind.table->columns.size(); ++j) {
+    const Column& column = kind.table->columns[j];
     if (!is_written(column)) continue;
-    WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column)});
+    WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column), j});
     if (column.is_feature()) written.number = numbers++;
     written.fields.resize(column.codes());
     for (std::uint32_t code = 0; code < column.codes(); ++code) {
@@ -227,9 +231,13 @@ class ByteWriter {
 class CsvWriter final : public schema::RecordWriter {
  public:
   CsvWriter(const std::filesystem::path& path, const schema::RecordKind& kind, bool compressed)
-      : RecordWriter(kind), columns_(written_columns(kind)), file_(path, compressed) {
+      : RecordWriter(kind),
+        columns_(written_columns(kind)),
+        rows_(*this->kind().table),
+        file_(path, compressed) {
     for (WrittenColumn& written : columns_) {
-      if (written.text.column().is_number()) written.numbers.emplace(written.text, kind.text.separator);
+      if (written.text.column().is_number() && !rows_.follows(written.column))
+        written.numbers.emplace(written.text, kind.text.separator);
     }
     append_header(columns_, kind.text, lines_);
     file_.write(lines_);
@@ -242,6 +250,19 @@ class CsvWriter final : public schema::RecordWriter {
     for (std::size_t i = 0; i < some.count(); ++i) {
       append_line(columns_, kind().text.separator, lines_, [&](const WrittenColumn& c, std::string& line) {
         const std::size_t codes = c.fields.size();
+        if (rows_.follows(c.column)) {
+          const double value = rows_.number(c.column, std::span(some.floats).subspan(i * dims, dims));
+          if (std::isnan(value)) {
+            line += c.fields.back();
+          } else if (!c.text.column().is_number()) {
+            line += c.fields[static_cast<std::size_t>(value)];
+          } else {
+            field_.clear();
+            c.text.write_number(value, field_);
+            append_field(field_, kind().text.separator, false, line);
+          }
+          return;
+        }
         const Cell cell =
             c.number ? schema::cell_at(some.floats[i * dims + *c.number], codes) : Cell{some.labels[i], 0.5f};
         if (c.numbers && cell.code != c.text.column().missing_code()) {
@@ -259,8 +280,9 @@ class CsvWriter final : public schema::RecordWriter {
   void complete(const Heartbeat&) override { file_.commit(); }
 
   std::vector<WrittenColumn> columns_;
+  schema::RowNumbers rows_;
   ByteWriter file_;
-  std::string lines_;
+  std::string lines_, field_;
 };
 
 }  // namespace

@@ -15,26 +15,33 @@ using schema::ColumnType;
 using schema::mark_at;
 using schema::trimmed;
 
-/// What stands before or behind numbers and is no part of a text. Others are named, and left to people.
+/// What stands before or behind numbers and is no part of a text, and what only stands behind: "V27" and "N1"
+/// are codes. Others are named, and left to people.
 constexpr std::string_view kAffixes[] = {
-    "%",      "\u2030", "$",       "\u20AC",  "\u00A3",   "\u00A5", "\u20B9", "\u20BD",  "\u20A9",  "\u20BA",
-    "\u20AA", "\u0E3F", "\u20AB",  "\u20B4",  "\u20A6",   "\u20B1", "\u20A1", "\u20B2",  "\u20B5",  "\u00A2",
-    "US$",    "A$",     "AU$",     "C$",      "CA$",      "NZ$",    "HK$",    "S$",      "R$",      "EUR",
-    "USD",    "GBP",    "CHF",     "JPY",     "CNY",      "INR",    "AUD",    "CAD",     "NZD",     "SEK",
-    "NOK",    "DKK",    "PLN",     "CZK",     "HUF",      "BRL",    "MXN",    "ZAR",     "TRY",     "RUB",
-    "kr",     "kr.",    "z\u0142", "K\u010D", "Ft",       "Fr",     "Fr.",    "SFr.",    "DM",      "Rs",
-    "Rs.",    "\u00B0", "\u00B0C", "\u00B0F", "kg",       "g",      "mg",     "\u00B5g", "\u03BCg", "t",
-    "lb",     "lbs",    "oz",      "km",      "m",        "cm",     "mm",     "\u00B5m", "nm",      "mi",
-    "ft",     "in",     "m\u00B2", "m\u00B3", "km\u00B2", "ha",     "l",      "L",       "ml",      "mL",
-    "dl",     "cl",     "W",       "kW",      "MW",       "kWh",    "MWh",    "V",       "A",       "Hz",
-    "kHz",    "MHz",    "GHz",     "Pa",      "kPa",      "hPa",    "bar",    "mmHg",    "mg/dl",   "mg/dL",
-    "g/dl",   "g/dL",   "mmol/l",  "mmol/L",  "bpm",      "kcal",   "kJ",     "J",       "N",       "s",
-    "sec",    "ms",     "min",     "h",       "hrs",      "hours",  "d",      "days",    "weeks",   "months",
-    "yr",     "yrs",    "years",   "Jahre",   "ans",      "KB",     "MB",     "GB",      "kB",      "px",
-    "pts",    "pp"};
+    "%",      "\u2030", "$",      "\u20AC", "\u00A3", "\u00A5", "\u20B9", "\u20BD",  "\u20A9",
+    "\u20BA", "\u20AA", "\u0E3F", "\u20AB", "\u20B4", "\u20A6", "\u20B1", "\u20A1",  "\u20B2",
+    "\u20B5", "\u00A2", "US$",    "A$",     "AU$",    "C$",     "CA$",    "NZ$",     "HK$",
+    "S$",     "R$",     "EUR",    "USD",    "GBP",    "CHF",    "JPY",    "CNY",     "INR",
+    "AUD",    "CAD",    "NZD",    "SEK",    "NOK",    "DKK",    "PLN",    "CZK",     "HUF",
+    "BRL",    "MXN",    "ZAR",    "TRY",    "RUB",    "kr",     "kr.",    "z\u0142", "K\u010D",
+    "Ft",     "Fr",     "Fr.",    "SFr.",   "DM",     "Rs",     "Rs."};
+constexpr std::string_view kBehind[] = {
+    "\u00B0", "\u00B0C", "\u00B0F", "kg",      "g",       "mg",       "\u00B5g", "\u03BCg", "t",
+    "lb",     "lbs",     "oz",      "km",      "m",       "cm",       "mm",      "\u00B5m", "nm",
+    "mi",     "ft",      "in",      "m\u00B2", "m\u00B3", "km\u00B2", "ha",      "l",       "L",
+    "ml",     "mL",      "dl",      "cl",      "W",       "kW",       "MW",      "kWh",     "MWh",
+    "V",      "A",       "Hz",      "kHz",     "MHz",     "GHz",      "Pa",      "kPa",     "hPa",
+    "bar",    "mmHg",    "mg/dl",   "mg/dL",   "g/dl",    "g/dL",     "mmol/l",  "mmol/L",  "bpm",
+    "kcal",   "kJ",      "J",       "N",       "s",       "sec",      "ms",      "min",     "h",
+    "hrs",    "hours",   "d",       "days",    "weeks",   "months",   "yr",      "yrs",     "years",
+    "Jahre",  "ans",     "KB",      "MB",      "GB",      "kB",       "px",      "pts",     "pp"};
 
-bool is_affix(std::string_view text) {
+bool is_prefix(std::string_view text) {
   return text.empty() || std::find(std::begin(kAffixes), std::end(kAffixes), text) != std::end(kAffixes);
+}
+
+bool is_suffix(std::string_view text) {
+  return is_prefix(text) || std::find(std::begin(kBehind), std::end(kBehind), text) != std::end(kBehind);
 }
 
 /// Takes a minus sign off the front. @returns how minus one would be written; empty: there is none.
@@ -99,7 +106,7 @@ bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
     style = "1-";
     suffix.remove_prefix(1);
   }
-  if (!is_affix(trimmed(prefix)) || !is_affix(trimmed(suffix))) return false;
+  if (!is_prefix(trimmed(prefix)) || !is_suffix(trimmed(suffix))) return false;
   if (!begun_) {
     prefix_ = prefix;
     suffix_ = suffix;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "npy_files.hpp"
 #include "table_arrays.hpp"
@@ -99,11 +102,12 @@ std::vector<std::uint32_t> characters(std::string_view text) {
 class NpzTableWriter final : public schema::RecordWriter {
  public:
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), archive_(path) {
+      : RecordWriter(kind), rows_(*this->kind().table), archive_(path) {
     std::size_t numbers = 0;
-    for (const schema::Column& column : kind.table->columns) {
+    for (std::size_t j = 0; j < kind.table->columns.size(); ++j) {
+      const schema::Column& column = kind.table->columns[j];
       if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
-      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}};
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j};
       if (column.is_feature()) array.number = numbers++;
       std::string descr = "<f8";
       if (array.text.numbers_are_texts()) {
@@ -125,10 +129,11 @@ class NpzTableWriter final : public schema::RecordWriter {
  private:
   struct Array {
     schema::ColumnText text;
-    std::optional<std::size_t> number;  ///< of a record; none: the label
+    std::optional<std::size_t> number;  ///< of a record; none: the label, or it follows
     std::size_t bytes;                  ///< of a number or text in the file
     std::vector<std::vector<std::uint32_t>>
-        texts;  ///< of the codes, in characters; empty: numbers are written
+        texts;           ///< of the codes, in characters; empty: numbers are written
+    std::size_t column;  ///< of the table
   };
 
   static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {
@@ -147,9 +152,17 @@ class NpzTableWriter final : public schema::RecordWriter {
       const schema::Column& column = array.text.column();
       stored_.clear();
       for (std::size_t i = 0; i < some.count(); ++i) {
-        const schema::Cell cell = array.number
-                                      ? schema::cell_at(some.floats[i * dims + *array.number], column.codes())
-                                      : schema::Cell{some.labels[i], 0.5f};
+        schema::Cell cell{some.labels[i], 0.5f};
+        if (rows_.follows(array.column)) {
+          const double value = rows_.number(array.column, std::span(some.floats).subspan(i * dims, dims));
+          if (column.is_number()) {
+            store(std::bit_cast<std::uint64_t>(value), array.bytes);
+            continue;
+          }
+          cell.code = std::isnan(value) ? column.missing_code() : static_cast<std::uint32_t>(value);
+        } else if (array.number) {
+          cell = schema::cell_at(some.floats[i * dims + *array.number], column.codes());
+        }
         if (array.texts.empty()) {
           store(column.is_number() ? std::bit_cast<std::uint64_t>(array.text.number(cell)) : cell.code,
                 array.bytes);
@@ -163,6 +176,7 @@ class NpzTableWriter final : public schema::RecordWriter {
   }
   void complete(const Heartbeat& heartbeat) override { archive_.complete(heartbeat); }
 
+  schema::RowNumbers rows_;
   NewArchive archive_;
   std::vector<Array> arrays_;
   std::vector<std::byte> stored_;

@@ -1,6 +1,7 @@
 #include "number_grid.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 namespace muffle::data {
@@ -9,12 +10,16 @@ namespace {
 constexpr std::size_t kMostCodes = 50;
 /// Codes leave room for so many times as many.
 constexpr double kRoomBetweenCodes = 1000;
-/// Decimals whose common step is looked for: places, and how many of them tell it (whole ones always do).
+/// Decimals whose common step is looked for: places, and how many different ones tell it (whole ones always
+/// do): so many that it is no chance. Of values on a grid the 1 / k-th part is on one k times as coarse.
 constexpr int kMostPlaces = 6;
-constexpr std::uint64_t kLeastForAStep = 8;
+constexpr std::size_t kLeastForAStep = 8;
+constexpr double kNoChance = 1e5;
 /// Whole numbers may all be even by chance, and hardly all be multiples of so much.
 constexpr double kLeastOfWholes = 5;
 constexpr std::int64_t kMillionths = 1'000'000;
+/// Places that a draft may have.
+constexpr int kMostWritten = 15;
 
 }  // namespace
 
@@ -23,12 +28,17 @@ void NumberGrid::look_at(double value, std::string_view field) {
   lo_ = std::min(lo_, value);
   hi_ = std::max(hi_, value);
   if (different_.size() <= kMostCodes) different_.insert(value);
-  if (field.find_first_of("eE") != std::string_view::npos) {
+  const double year = std::floor(value / 100), month = value - 100 * year;
+  months_ = months_ && field.size() == 6 && year >= 1900 && year < 2200 && month >= 1 && month <= 12;
+  const std::size_t e = std::min(field.find_first_of("eE"), field.size()), point = field.find('.');
+  int exponent = 0;
+  if (e < field.size()) {
     exponents_ = true;
-    places_ = kMostPlaces + 1;
+    const std::size_t digits = e + (field.substr(e + 1).starts_with('+') ? 2 : 1);
+    std::from_chars(field.data() + std::min(digits, field.size()), field.data() + field.size(), exponent);
   }
-  if (const std::size_t point = field.find('.'); point != std::string_view::npos)
-    places_ = std::max(places_, static_cast<int>(std::min<std::size_t>(field.size() - point - 1, 15)));
+  const int behind = point < e ? static_cast<int>(std::min<std::size_t>(e - point - 1, kMostWritten)) : 0;
+  places_ = std::clamp(behind - std::clamp(exponent, -kMostWritten, kMostWritten), places_, kMostWritten);
   const double units = std::round(std::abs(value) * kMillionths);
   common_ = units < 0x1p53 ? std::gcd(common_, static_cast<std::int64_t>(units)) : 1;
 }
@@ -40,18 +50,21 @@ bool NumberGrid::is_whole() const {
 bool NumberGrid::are_codes() const {
   const std::size_t n = different_.size();
   const double step = std::max(1.0, static_cast<double>(common_) / kMillionths);
-  return n > 1 && n <= kMostCodes && 2 * count_ >= 3 * n && is_whole() &&
+  return n > 1 && n <= kMostCodes && 2 * count_ >= 3 * n && is_whole() && !exponents_ &&
          (hi_ - lo_) / step >= kRoomBetweenCodes * static_cast<double>(n);
 }
 
 std::optional<double> NumberGrid::step() const {
-  if (places_ > kMostPlaces) return std::nullopt;
-  const double step = static_cast<double>(common_) / kMillionths, place = std::pow(10.0, -places_);
+  if (places_ > kMostPlaces || exponents_) return std::nullopt;
+  const double step = static_cast<double>(common_) / kMillionths;
+  const double coarser = step / (is_whole() ? 1.0 : std::pow(10.0, -places_));
+  const std::size_t n = different_.size();
+  const bool told = n >= kLeastForAStep && std::pow(coarser, static_cast<double>(n)) >= kNoChance;
   if (is_whole()) {
-    if (step >= kLeastOfWholes && different_.size() >= kLeastForAStep) return step;
+    if (told && step >= kLeastOfWholes) return step;
     return places_ == 0 ? std::nullopt : std::optional(1.0);
   }
-  return count_ >= kLeastForAStep && step > 1.5 * place ? std::optional(step) : std::nullopt;
+  return told && coarser > 1.5 ? std::optional(step) : std::nullopt;
 }
 
 bool in_natural_order(const std::string& a, const std::string& b) {

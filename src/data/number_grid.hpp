@@ -20,18 +20,22 @@ class NumberGrid {
   bool has_exponents() const { return exponents_; }
   /// So few different whole numbers over so wide a range, seen more than once, are codes of something.
   bool are_codes() const;
+  /// Many different ones, and each reads as a year and a month: 202407.
+  bool are_months() const { return months_ && different_.size() >= kLeastMonths; }
   /// If it is more than their last place: 1 of whole numbers that are written "22.0", 100 of round ones.
   std::optional<double> step() const;
   /// Behind the point, as they are written.
   int places() const { return places_; }
 
  private:
+  static constexpr std::size_t kLeastMonths = 12;
+
   bool is_whole() const;
 
   std::uint64_t count_ = 0;
   double lo_ = INFINITY, hi_ = -INFINITY;
   std::set<double> different_;  ///< some more than codes have at most
-  bool exponents_ = false;
+  bool exponents_ = false, months_ = true;
   int places_ = 0;
   std::int64_t common_ = 0;  ///< of all values in millionths, the largest whole number that divides them
 };

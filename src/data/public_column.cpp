@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/core/text.hpp"
 #include "muffle/data/table_draft.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "number_grid.hpp"
@@ -18,12 +19,25 @@ using schema::DraftColumn;
 
 /// A public sample with more categories in a column holds identifiers or free text.
 constexpr std::size_t kMostListed = 200;
-/// Significant digits of decimals in a draft.
-constexpr int kDigitsKept = 7, kPlacesKept = 3;
+/// So many significant digits of decimals are the file's spelling. More are noise of its arithmetic, and a
+/// draft has fewer.
+constexpr int kDigitsSpelt = 12, kDigitsKept = 7, kPlacesKept = 3;
+/// Texts in a note.
+constexpr std::size_t kMostNamed = 5;
 
 void leave_out(DraftColumn& c, std::string why) {
   c.type = ColumnType::kIgnore;
   c.note = std::move(why) + ". If it says whose a row is: type = \"category\", role = \"person\"";
+}
+
+void add_note(DraftColumn& c, const std::string& note) { c.note += (c.note.empty() ? "" : "; ") + note; }
+
+/// "\"Total\", \"n. b.\", ...".
+std::string some_of(const std::vector<std::string>& texts) {
+  std::string out;
+  for (std::size_t k = 0; k < std::min(texts.size(), kMostNamed); ++k)
+    out += fmt::format("{}\"{}\"", k == 0 ? "" : ", ", printable(texts[k]));
+  return out + (texts.size() > kMostNamed ? ", ..." : "");
 }
 
 /// 1, 2 or 5 times a power of ten, of which the span holds 10 to 25.
@@ -39,8 +53,14 @@ void bound_numbers(const Reading& r, DraftColumn& c) {
   int places = 0;
   if (c.type == ColumnType::kDecimal) {
     const int before = largest > 0 ? static_cast<int>(std::floor(std::log10(largest))) + 1 : 1;
-    // So few places are the file's spelling, and no noise of its arithmetic.
-    places = std::clamp(std::min(r.places, std::max(kDigitsKept - before, kPlacesKept)), 0, 15);
+    places = r.places;
+    if (before + places > kDigitsSpelt)
+      places = std::clamp(std::max(kDigitsKept - before, kPlacesKept), 0, r.places);
+    if (places < r.places) {
+      add_note(c, fmt::format("its fields have up to {} places behind the point, and samples will have {}: "
+                              "decimals = {} keeps them",
+                              r.places, places, r.places));
+    }
   }
   if (largest > 0x1p50 / std::pow(10.0, places))
     return leave_out(c, "numbers of more digits than muffle counts exactly");
@@ -60,10 +80,11 @@ void bound_times(const Reading& r, DraftColumn& c) {
   const bool own = c.notation.format.empty();
   const double unit =
       c.type == ColumnType::kDate || own ? 1.0 : schema::TimeFormat(c.type, c.notation.format).resolution();
+  if (c.type != ColumnType::kDate) c.step = r.step;
   constexpr double kSecondsADay = 86400.0;
   if (c.type == ColumnType::kTime) {
     c.lo = 0.0;
-    c.hi = kSecondsADay - std::max(unit, 1.0);
+    c.hi = kSecondsADay - r.step.value_or(unit);
     return;
   }
   if (!own && schema::TimeFormat(c.type, c.notation.format).has_short_year())
@@ -72,11 +93,11 @@ void bound_times(const Reading& r, DraftColumn& c) {
   format.type = c.type;
   std::string first, last;
   schema::write_number(format, r.lo, first);
-  schema::write_number(format, r.hi, last);
+  schema::write_number(format, std::floor(r.hi), last);
   const bool dates = c.type == ColumnType::kDate;
   c.lo = schema::parse_number(c.type, first.substr(0, 4) + (dates ? "-01-01" : "-01-01T00:00:00"));
   c.hi = schema::parse_number(c.type, last.substr(0, 4) + (dates ? "-12-31" : "-12-31T00:00:00"));
-  if (!dates) *c.hi += kSecondsADay - std::max(unit, 1.0);
+  if (!dates) *c.hi += kSecondsADay - r.step.value_or(unit);
 }
 
 }  // namespace
@@ -119,20 +140,28 @@ void PublicColumn::take(const Reading& r, DraftColumn& c) const {
   if (guess_.are_codes()) c.note = kAreCodes;
   if (schema::is_number_type(c.type) && !guess_.words().empty()) {
     c.missing->insert(c.missing->end(), guess_.words().begin(), guess_.words().end());
-    c.note = kHasWords;
+    c.note = std::string(kTextsAmongNumbers) + kHasWords;
   }
   if (schema::is_temporal_type(c.type)) return bound_times(r, c);
   if (schema::is_number_type(c.type)) return bound_numbers(r, c);
   const std::string shape = guess_.unknown_shape();
-  if (values_.size() > kMostListed) {
-    if (shape.empty())
-      return leave_out(c,
-                       fmt::format("more than {} different texts in the sample: an identifier, or free text",
-                                   kMostListed));
+  const std::vector<std::string> texts = guess_.texts_among_numbers();
+  if (!shape.empty()) {
     c.note = unknown_note(shape);
+  } else if (!texts.empty()) {
+    c.note = fmt::format(
+        "{} ({}): all are categories here. If they are amounts or dates, these are missing values, a total, "
+        "or in "
+        "another notation",
+        kTextsAmongNumbers, some_of(texts));
+  }
+  if (c.note.empty() && guess_.ends_with_total()) c.note = kEndsWithTotal;
+  if (values_.size() > kMostListed) {
+    if (shape.empty() && texts.empty())
+      leave_out(c, fmt::format("more than {} different texts in the sample: an identifier, or free text",
+                               kMostListed));
     return;
   }
-  if (!shape.empty()) c.note = unknown_note(shape);
   c.values.emplace(values_.begin(), values_.end());
   std::sort(c.values->begin(), c.values->end(), in_natural_order);
   if (c.type == ColumnType::kBoolean && values_.size() != 2) c.type = ColumnType::kCategory;

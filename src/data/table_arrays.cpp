@@ -65,10 +65,16 @@ TableArrays::TableArrays(const std::string& file, const schema::Table& table,
     return;
   }
   if (const std::string only = only_zip_member(file); is_npy(only)) {
-    ArrayReader array =
-        open_member(file, only.substr(0, only.size() - std::string_view(".npy").size()), true);
+    const std::string called = only.substr(0, only.size() - std::string_view(".npy").size());
+    ArrayReader array = open_member(file, called, true);
+    const auto is_it = [&](const schema::Column& c) { return c.name == called; };
     if (array.header().type.kind == ElementType::Kind::kFields) {
       add_fields(std::move(array), table, needed);
+      return;
+    }
+    // "arr_0": an array without a name of a column is the whole table.
+    if (std::none_of(table.columns.begin(), table.columns.end(), is_it)) {
+      add_matrix(std::move(array), table);
       return;
     }
   }
@@ -94,11 +100,17 @@ TableArrays::TableArrays(const std::string& file, const schema::Table& table,
 void TableArrays::add_matrix(ArrayReader matrix, const schema::Table& table) {
   const std::size_t columns = table.columns.size();
   const ElementType type = matrix.header().type;
-  if (matrix.header().record_shape().size() != 1 || matrix.header().record_elements() != columns) {
+  const std::uint64_t numbers = matrix.header().record_elements();
+  // One dimension is one column.
+  if (matrix.header().record_shape().size() > 1 || numbers != columns) {
     throw DataError(
-        fmt::format("{} is no matrix of the schema's {} columns: it holds {} numbers a record. Its columns "
-                    "are those of data.schema, in their order, the ignored ones among them.",
-                    matrix.name(), columns, matrix.header().record_elements()));
+        fmt::format("{} is no matrix of the schema's {} column{}: a record of it {}. Its columns are those "
+                    "of data.schema, "
+                    "in their order, the ignored ones among them.",
+                    matrix.name(), columns, columns == 1 ? "" : "s",
+                    matrix.header().record_shape().size() > 1
+                        ? "has several dimensions"
+                        : fmt::format("holds {} number{}", numbers, numbers == 1 ? "" : "s")));
   }
   std::vector<Place> all;
   for (std::size_t j = 0; j < columns; ++j) all.push_back({j, type, j * type.size});

@@ -8,7 +8,9 @@
 #include "check_notes.hpp"
 #include "csv_header.hpp"
 #include "csv_rows.hpp"
+#include "differences.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -48,11 +50,17 @@ bool is_date_in_other_order(std::string_view field) {
 class TableChecker {
  public:
   TableChecker(const DataSpec& spec, CheckNotes& notes)
-      : spec_(spec), table_(*spec.schema.table), notes_(notes), rules_(table_), row_(table_.columns.size()) {
+      : spec_(spec),
+        table_(*spec.schema.table),
+        notes_(notes),
+        rules_(table_),
+        row_(table_.columns.size()),
+        differences_(table_, Differences::Of::kChecks),
+        following_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.type == ColumnType::kIgnore) continue;
-      use.is_read = true;
+      use.is_read = !c.follows();
       if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
       use.text.emplace(c);
@@ -63,6 +71,8 @@ class TableChecker {
   void finish() {
     for (std::size_t j = 0; j < uses_.size(); ++j) {
       if (uses_[j].is_read) tell_of_column(table_.columns[j], uses_[j]);
+      notes_.count(uses_[j].strays, fmt::format("column '{}': fields that are not {}: {}",
+                                                table_.columns[j].name, what_follows(j), uses_[j].strays));
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
       notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
@@ -83,10 +93,14 @@ class TableChecker {
       arrays.each([&](std::size_t j, const ElementType& type, const std::byte* stored) {
         if (!uses_[j].is_read) return;
         const bool text = type.is_text() || (is_person(j) && type.is_integer());
-        look_at(j,
-                text ? field(j, type.to_text(stored))
-                     : field(j, TableArrays::number(table_.columns[j], type, stored)),
-                where);
+        const auto look = [&](const auto& value) {
+          if (!differences_.take(j, value)) look_at(j, field(j, value), where);
+        };
+        if (text) {
+          look(type.to_text(stored));
+        } else {
+          look(TableArrays::number(table_.columns[j], type, stored));
+        }
       });
       end(where);
     }
@@ -113,9 +127,10 @@ class TableChecker {
 
  private:
   struct Use {
-    bool is_read = false;                    ///< it is not ignored
-    std::optional<schema::ColumnText> text;  ///< none: ignored, or the person
-    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit
+    bool is_read = false;                                   ///< it is not ignored
+    std::optional<schema::ColumnText> text;                 ///< none: ignored, or the person
+    std::array<std::uint64_t, schema::kMisfits> misfits{};  ///< by schema::Misfit
+    std::uint64_t strays = 0;                               ///< fields of a column that follows, which do not
     std::uint64_t decimal_commas = 0, other_orders = 0;
     double least = INFINITY, largest = -INFINITY;  ///< of numbers
     std::vector<std::uint64_t> classes;            ///< of the label
@@ -159,6 +174,7 @@ class TableChecker {
   }
 
   static std::string written(const schema::Column& column, double value) {
+    if (column.since) return schema::days_text(column, value);
     const bool days = column.is_temporal();
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
@@ -232,7 +248,9 @@ class TableChecker {
     begin();
     for (std::size_t i = 0; i < *count; ++i) {
       const std::size_t j = places_[i];
-      if (j != HeaderMatch::kUnknown && uses_[j].is_read) look_at(j, field(j, fields[i]), where);
+      if (j == HeaderMatch::kUnknown) continue;
+      if (table_.columns[j].follows()) following_[j] = fields[i];
+      if (uses_[j].is_read && !differences_.take(j, fields[i])) look_at(j, field(j, fields[i]), where);
     }
     end(where);
   }
@@ -241,6 +259,8 @@ class TableChecker {
   void begin() {
     whole_ = true;
     read_ = 0;
+    differences_.begin();
+    std::ranges::fill(following_, std::nullopt);
   }
   template <class Where>
   void look_at(std::size_t j, Misfit which, const Where& where) {
@@ -253,11 +273,52 @@ class TableChecker {
   }
   template <class Where>
   void end(const Where& where) {
+    differences_.settle([&](std::size_t j, const schema::FieldReading& reading) {
+      if (reading.cell) row_[j] = *reading.cell;
+      look_at(j, reading.misfit, where);
+      if (reading.misfit == Misfit::kNone && reading.cell)
+        look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
+    });
+    for (std::size_t j = 0; j < following_.size(); ++j) {
+      if (!following_[j] || is_what_follows(j, *following_[j])) continue;
+      ++uses_[j].strays;
+      notes_.misfit(fmt::format("{}, column '{}': the field is not {}", where(), table_.columns[j].name,
+                                what_follows(j)));
+    }
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
       notes_.misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
     }
+  }
+
+  std::string what_follows(std::size_t j) const {
+    const schema::Column& column = table_.columns[j];
+    if (column.derived) return schema::derivation_text(*column.derived, table_);
+    if (column.determined)
+      return fmt::format("what '{}' determines", table_.columns[column.determined->by].name);
+    return {};
+  }
+  /// Of a field of a column that follows: what is in its row, where that fits, gives the same.
+  bool is_what_follows(std::size_t j, std::string_view field) const {
+    const schema::Column& column = table_.columns[j];
+    if (column.determined) {
+      const std::size_t by = column.determined->by;
+      const schema::FieldReading own = uses_[j].text->read(field);
+      if (!whole_ || read_ < needed_columns()) return true;  // the other one may be none
+      const bool there = row_[by].code < table_.columns[by].bins();
+      return own.misfit == Misfit::kNone &&
+             own.cell->code == (there ? column.determined->codes[row_[by].code] : column.missing_code());
+    }
+    const auto later = differences_.date(column.derived->later),
+               earlier = differences_.date(column.derived->earlier);
+    const schema::FieldReading reading = uses_[j].text->read(field);
+    const bool missing =
+        column.missing && reading.misfit == Misfit::kNone && reading.cell->code == column.missing_code();
+    if (!later || !earlier) return missing;
+    const auto value = uses_[j].text->number(schema::trimmed(field));
+    return !missing && value &&
+           std::abs(*value - derived_number(table_, column, *later, *earlier)) < column.step / 2;
   }
 
   bool is_person(std::size_t j) const { return table_.columns[j].role == schema::ColumnRole::kPerson; }
@@ -307,6 +368,8 @@ class TableChecker {
   CheckNotes& notes_;
   schema::RowRules rules_;
   std::vector<schema::Cell> row_;
+  Differences differences_;
+  std::vector<std::optional<std::string_view>> following_;  ///< the row's fields of columns that follow
   std::vector<Use> uses_;
   std::vector<std::uint64_t> broken_;
   std::uint64_t wrong_widths_ = 0, malformed_ = 0, headers_ = 0;

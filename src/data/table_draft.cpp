@@ -132,7 +132,9 @@ class NamedRows {
   bool pending_ = false;   ///< the first row was read, and nobody has looked at it
 };
 
-constexpr const char* kHasTexts = "a few texts stand among its numbers: are they missing values?";
+constexpr const char* kHasTexts = ": are they missing values, a total, or in another notation?";
+constexpr const char* kRoundTimes =
+    "its times are rounder than they are written: step says to how many seconds, such as 900";
 
 /// Of private records: the type, the notation, and the grid of whole numbers that are written as decimals.
 void guessed_from(const Reading& r, DraftColumn& c) {
@@ -147,13 +149,15 @@ void guessed_from(const Reading& r, DraftColumn& c) {
     c.step = 1.0;  // which larger one is content
     c.decimals = r.places;
   }
+  if (schema::is_temporal_type(c.type) && r.step) c.note = kRoundTimes;
 }
 
 /// Above fields that look like dates or numbers, a text that does not is a name.
 bool is_unlike(const std::string& name, const ColumnGuess& fields) {
   ColumnGuess of_name;
   of_name.look_at(name);
-  return !fields.unknown_shape().empty() && of_name.unknown_shape().empty();
+  return (!fields.unknown_shape().empty() || !fields.texts_among_numbers().empty()) &&
+         of_name.unknown_shape().empty();
 }
 
 /// @returns whether the sample has all the columns: then their names are public by its owner's word.
@@ -212,11 +216,15 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     // Text above numbers is a name.
     told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes() ||
                  is_unlike(column.name, guesses[j]);
-    if (schema::is_number_type(column.type) && !guesses[j].words().empty()) column.note = kHasTexts;
+    const bool number = schema::is_number_type(column.type);
+    if (number ? !guesses[j].words().empty() : !guesses[j].texts_among_numbers().empty())
+      column.note = std::string(kTextsAmongNumbers) + kHasTexts;
     if (guesses[j].are_codes()) column.note = kAreCodes;
     if (const std::string shape = guesses[j].unknown_shape();
         column.type == ColumnType::kCategory && !shape.empty())
       column.note = unknown_note(shape);
+    if (column.note.empty() && column.type == ColumnType::kCategory && guesses[j].ends_with_total())
+      column.note = kEndsWithTotal;
     if (any_row && !guesses[j].seen()) {
       column.type = ColumnType::kIgnore;
       column.note = "no row has a value here";

@@ -19,11 +19,12 @@ TableFields::TableFields(const DataSpec& spec, Where where)
     : table_(spec.schema.table),
       clamp_(spec.schema.on_error == schema::OnError::kClamp),
       where_(std::move(where)),
-      columns_(table_->columns.size()) {
+      columns_(table_->columns.size()),
+      differences_(*table_, Differences::Of::kRecords) {
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     const schema::Column& column = table_->columns[j];
     ColumnUse& use = columns_[j];
-    if (column.type == schema::ColumnType::kIgnore) continue;
+    if (column.type == schema::ColumnType::kIgnore || column.follows()) continue;
     if (column.role == schema::ColumnRole::kPerson) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
       continue;
@@ -43,6 +44,7 @@ void TableFields::begin(Row& row) {
   row.label = 0;
   row.person.clear();
   usable_ = true;
+  differences_.begin();
 }
 
 void TableFields::put(std::size_t column, std::string_view field, Row& row) {
@@ -51,6 +53,7 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
     case Use::kNone:
       return;
     case Use::kNumber:
+      if (differences_.take(column, field)) return;
       if (const float position = use.quick->position(field); position >= 0) {
         row.floats[use.number] = position;
         return;
@@ -79,12 +82,12 @@ void TableFields::put(std::size_t column, double field, Row& row) {
   ColumnUse& use = columns_[column];
   if (use.use == Use::kNone) return;
   if (use.use == Use::kPerson) return put_person(column, person_text(table_->columns[column], field), row);
-  put(column, use.text->read(field), row);
+  if (!differences_.take(column, field)) put(column, use.text->read(field), row);
 }
 
 void TableFields::put(std::size_t column, const schema::FieldReading& field, Row& row) {
   const ColumnUse& use = columns_[column];
-  if (field.misfit != Misfit::kNone) misfit(column, field.misfit);
+  if (field.misfit != Misfit::kNone && field.misfit != Misfit::kTooEarly) misfit(column, field.misfit);
   if (use.use == Use::kLabel) {
     if (field.misfit == Misfit::kNone) {
       row.label = field.cell->code;
@@ -105,6 +108,8 @@ void TableFields::put(std::size_t column, const schema::FieldReading& field, Row
 }
 
 void TableFields::end(Row& row) {
+  differences_.settle(
+      [&](std::size_t column, const schema::FieldReading& reading) { put(column, reading, row); });
   if (!usable_) row.label = -1;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differences.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -50,8 +51,8 @@ class TableFields {
     std::size_t number = 0;  ///< of a record
     std::optional<schema::ColumnText> text;
     std::optional<QuickFields> quick;
-    std::vector<float> middles;              ///< positions of the codes' middles: of categories all there are
-    std::array<std::uint64_t, 6> misfits{};  ///< by schema::Misfit; private
+    std::vector<float> middles;  ///< positions of the codes' middles: of categories all there are
+    std::array<std::uint64_t, schema::kMisfits> misfits{};  ///< by schema::Misfit; private
   };
 
   void put(std::size_t column, const schema::FieldReading& field, Row& row);
@@ -64,6 +65,7 @@ class TableFields {
   bool clamp_;
   Where where_;
   std::vector<ColumnUse> columns_;
+  Differences differences_;
   std::size_t numbers_ = 0;
   bool usable_ = true;  ///< of the record at hand
 };

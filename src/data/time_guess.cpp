@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace muffle::data {
 namespace {
@@ -14,6 +15,9 @@ using schema::ColumnType;
 constexpr double kSecondsADay = 86400.0, kSecondsAnHour = 3600.0, kSecondsAMinute = 60.0;
 /// So few times may be whole minutes or hours by chance, and dates the first of a month.
 constexpr std::uint64_t kLeastMinutes = 8;
+/// So many different times of day are on such a grid, in seconds, and not by chance.
+constexpr std::size_t kLeastClocks = 8;
+constexpr std::array<std::int64_t, 10> kSteps{1800, 1200, 900, 600, 300, 30, 20, 15, 10, 5};
 constexpr int kAnyYear = 1950;
 /// Formats are made from so many fields: "May" is a short and a long name, a fraction of 0 may be left out.
 constexpr std::uint64_t kFieldsWithFormats = 20;
@@ -98,6 +102,16 @@ bool may_part(const Run& run) {
   return run.size() <= (any ? kOthers : kAscii) && run.text.find(':') == std::string::npos;
 }
 
+/// " PM" at the end: " %p"; "": it is none.
+std::string half_of_day(const std::vector<Run>& runs, std::size_t at) {
+  const std::string blank = at < runs.size() && runs[at].text == " " ? " " : "";
+  const std::size_t last = at + blank.size();
+  if (last + 1 != runs.size()) return {};
+  const std::string word = lower(runs[last].text);
+  if (word != "am" && word != "pm") return {};
+  return blank + (word == runs[last].text ? "%P" : "%p");
+}
+
 /// The rest of the runs as a time of day. @returns formats, unpadded and padded hours; empty: it is none.
 std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t at) {
   const auto has = [&](std::size_t k, std::size_t least, std::size_t most) {
@@ -113,6 +127,8 @@ std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t 
     if (!is_zone(zone)) return {};
     return {(runs[at].size() == 4 ? "%H%M" : "%H%M%S") + literal(zone)};
   }
+  if (const std::string half = half_of_day(runs, at + 1); has(at, 1, 2) && !half.empty())
+    return {"%-I" + half, "%I" + half};
   if (!has(at, 1, 2) || !(is(at + 1, ":") || is(at + 1, "h")) || !has(at + 2, 2, 2)) return {};
   rest = runs[at + 1].text + "%M";
   std::size_t k = at + 3;
@@ -169,8 +185,21 @@ void TimeGuess::add(ColumnType type, const std::string& order, const std::string
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
   if (std::any_of(text.begin(), text.end(), control) || !schema::TimeFormat::problem(type, text).empty())
     return;
-  candidates_.push_back({type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, true, true,
-                         true, INFINITY, -INFINITY});
+  candidates_.push_back({type,
+                         order,
+                         text,
+                         schema::TimeFormat(type, text),
+                         0,
+                         0,
+                         true,
+                         true,
+                         true,
+                         true,
+                         true,
+                         INFINITY,
+                         -INFINITY,
+                         0,
+                         {}});
 }
 
 void TimeGuess::add_formats_of(std::string_view field) {
@@ -292,9 +321,23 @@ void TimeGuess::try_on(Candidate& c, std::string_view field) const {
   c.hours = c.hours && std::fmod(*value, kSecondsAnHour) == 0;
   c.firsts = c.firsts && is_first(c.type == ColumnType::kDate ? *value : *value / kSecondsADay);
   c.midnight = c.midnight && std::fmod(*value, kSecondsADay) == 0;
+  if (c.type != ColumnType::kDate) {
+    const double clock = *value - std::floor(*value / kSecondsADay) * kSecondsADay;
+    c.common = c.seconds ? std::gcd(c.common, static_cast<std::int64_t>(clock)) : 1;
+    if (c.clocks.size() < kLeastClocks) c.clocks.insert(clock);
+  }
   std::string written;
   c.format.write(*value, written);
   if (written == field) ++c.exact;
+}
+
+/// Whole hours are told by the format.
+std::optional<double> TimeGuess::step_of(const Candidate& c) {
+  if (c.hours || c.clocks.size() < kLeastClocks) return std::nullopt;
+  for (const std::int64_t step : kSteps) {
+    if (c.common % step == 0 && !(c.minutes && step < kSecondsAMinute)) return static_cast<double>(step);
+  }
+  return std::nullopt;
 }
 
 std::vector<TimeReading> TimeGuess::readings() const {
@@ -319,6 +362,7 @@ std::vector<TimeReading> TimeGuess::readings() const {
     if (c->type == ColumnType::kDatetime && c->midnight) {
       reading = {ColumnType::kDate, at_zero(c->text, "HIMSpP"), c->lo / kSecondsADay, c->hi / kSecondsADay};
     }
+    if (reading.type != ColumnType::kDate) reading.step = step_of(*c);
     if (reading.type == ColumnType::kDate) {
       reading.firsts = many && c->firsts;
     } else if (many && c->minutes) {

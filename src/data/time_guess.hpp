@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +15,10 @@ namespace muffle::data {
 /// A date or time in a format that fields are in.
 struct TimeReading {
   schema::ColumnType type;
-  std::string format;   ///< "": muffle's own
-  double lo, hi;        ///< of the fields; of years of two digits nothing that counts
-  bool firsts = false;  ///< many dates, each the first of a month
+  std::string format;                         ///< "": muffle's own
+  double lo, hi;                              ///< of the fields; of years of two digits nothing that counts
+  bool firsts = false;                        ///< many dates, each the first of a month
+  std::optional<double> step = std::nullopt;  ///< seconds, if it is more than the format can write
 };
 
 /// Which formats the fields of a column fit as dates or times: for drafts of schemas.
@@ -38,10 +41,13 @@ class TimeGuess {
     bool midnight = true, hours = true, minutes = true, seconds = true,
          firsts = true;  ///< all are, of a day or month
     double lo, hi;
+    std::int64_t common = 0;       ///< of their seconds of the day, the largest number that divides them
+    std::set<double> clocks = {};  ///< different times of day, some more than tell a step
   };
 
   void add_formats_of(std::string_view field);
   void try_on(Candidate& candidate, std::string_view field) const;
+  static std::optional<double> step_of(const Candidate& candidate);
   void add(schema::ColumnType type, const std::string& order, const std::string& text);
 
   std::vector<Candidate> candidates_;

@@ -79,8 +79,14 @@ std::vector<std::string> code_texts(const schema::Column& column) {
     const schema::Grid grid(column);
     for (std::uint32_t bin = 0; bin < column.bins(); ++bin) {
       std::string from, to;
-      schema::write_number(column, grid.value(grid.first(bin)), from);
-      schema::write_number(column, grid.value(grid.first(bin + 1) - 1), to);
+      const double first = grid.value(grid.first(bin)), last = grid.value(grid.first(bin + 1) - 1);
+      if (column.since) {
+        from = schema::days_text(column, first);
+        to = schema::days_text(column, last);
+      } else {
+        schema::write_number(column, first, from);
+        schema::write_number(column, last, to);
+      }
       out.push_back(from == to ? from : from + ".." + to);
     }
   } else {

@@ -39,7 +39,8 @@ std::vector<double> fine_bins(const Column& column) {
   const Grid grid = grid_with(column);
   const std::uint64_t values = grid.count();
   if (values <= kMostSingleValues) return equal_bins(column, values);
-  const bool time = column.type == ColumnType::kDate || column.type == ColumnType::kDatetime;
+  const bool time =
+      !column.since && (column.type == ColumnType::kDate || column.type == ColumnType::kDatetime);
   if (time) return equal_bins(column, kEqualPartsOfTime);
   std::set<std::uint64_t> firsts{0, 1, values - 1, values};
   for (std::uint64_t i = 1; i < kEqualParts; ++i)

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "draft_keys.hpp"
 #include "muffle/core/settings.hpp"
@@ -59,14 +60,8 @@ std::string column_toml(const DraftColumn& c) {
     out += fmt::format("role = \"{}\"\n", kRoleNames[static_cast<int>(c.role)]);
   if (has_bounds(c)) {
     out += notation_toml(c);
-    Column format;
-    format.type = c.type;
-    format.decimals = c.type == ColumnType::kDecimal ? c.decimals.value_or(6) : 0;
-    const auto literal = [&](const std::optional<double>& bound) -> std::optional<std::string> {
-      if (!bound) return std::nullopt;
-      std::string text;
-      write_number(format, *bound, text);
-      return text;
+    const auto literal = [&](const std::optional<double>& bound) {
+      return bound ? std::optional(bound_text(c, *bound)) : std::nullopt;
     };
     if (c.type == ColumnType::kDecimal) {
       out += line_of("decimals", c.decimals ? std::optional(std::to_string(*c.decimals)) : std::nullopt,
@@ -101,6 +96,18 @@ std::string notation_text(const DraftColumn& c) {
     out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", key, settings::toml_string(text));
   }
   return out;
+}
+
+std::string bound_text(const DraftColumn& c, double bound) {
+  constexpr int kAnyPlaces = 6;
+  Column format;
+  format.type = c.type;
+  if (c.type == ColumnType::kDecimal) format.decimals = c.decimals.value_or(kAnyPlaces);
+  if (is_temporal_type(c.type) && bound != std::floor(bound))
+    format.decimals = TimeFormat(c.type, c.notation.format).fraction();
+  std::string text;
+  write_number(format, bound, text);
+  return text;
 }
 
 std::string choices_text(const DraftColumn& c) {

@@ -72,10 +72,7 @@ std::optional<double> bound(const DraftColumn& c, std::string& text) {
     text = fmt::format("{:.{}f}", *in_file, places);
     return in_file;
   }
-  auto value = parse_number(c.type, text);
-  if (!value && is_temporal_type(c.type) && c.type != ColumnType::kDate)
-    value = parse_number(c.type, text + ":00");
-  return value;
+  return parse_bound(c.type, text);
 }
 
 int places(const std::string& text) {
@@ -92,15 +89,7 @@ std::string known_text(const DraftColumn& c) {
   if (c.role != ColumnRole::kFeature) words.emplace_back(kRoleNames[static_cast<int>(c.role)]);
   if (const std::string notation = notation_text(c); !notation.empty() && c.choices.empty())
     words.push_back(notation);
-  if (has_bounds(c) && c.lo && c.hi) {
-    Column own;
-    own.type = c.type;
-    own.decimals = c.decimals.value_or(0);
-    std::string lo, hi;
-    write_number(own, *c.lo, lo);
-    write_number(own, *c.hi, hi);
-    words.push_back(lo + " to " + hi);
-  }
+  if (has_bounds(c) && c.lo && c.hi) words.push_back(bound_text(c, *c.lo) + " to " + bound_text(c, *c.hi));
   if (has_values(c) && c.values) {
     constexpr std::size_t kShown = 8;
     std::vector<std::string> some(c.values->begin(), c.values->begin() + static_cast<std::ptrdiff_t>(std::min(
@@ -144,6 +133,7 @@ std::string take_words(const std::string& line, DraftColumn& c, std::span<const 
     if (const std::string wrong = TimeFormat::problem(c.type, format);
         !is_temporal_type(c.type) || !wrong.empty())
       return wrong.empty() ? "Only a date, a datetime or a time has a format." : "The format: " + wrong + ".";
+    if (format != c.notation.format) c.step.reset();
     c.notation.format = format;
   }
   if (role_said && c.role != ColumnRole::kFeature) {
@@ -212,6 +202,15 @@ std::string take_bounds(const std::string& line, DraftColumn& c) {
     if (c.decimals && most > *c.decimals)
       return fmt::format("This has more places after the point than {}.", *c.decimals);
     if (!c.decimals && most > 0 && most <= 15) c.decimals = most;
+  }
+  if (c.step) {
+    const double steps = std::floor((values[1] - values[0]) / *c.step + 1e-6);
+    const double last = values[0] + steps * *c.step;
+    // Until 23:59 is until 23:45.
+    if (std::abs(values[1] - last) > 1e-6 * *c.step && number)
+      return fmt::format("The largest value is the least one and a whole number of steps of {}.",
+                         exact_text(*c.step));
+    values[1] = last;
   }
   c.lo = values[0];
   c.hi = values[1];

@@ -23,6 +23,8 @@ inline bool may_lack_values(const DraftColumn& c) {
 
 /// Its notation as keys: `format = "%d.%m.%Y"`; empty: muffle's own.
 std::string notation_text(const DraftColumn& column);
+/// lo or hi, in muffle's own way; of decimals without `decimals` with 6 places.
+std::string bound_text(const DraftColumn& column, double bound);
 /// What nothing tells apart, with ", or " between.
 std::string choices_text(const DraftColumn& column);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <utility>
 
 #include "draft_answers.hpp"
@@ -75,13 +76,17 @@ class Interview {
   }
   void take_back(const std::string& name) {
     std::vector<std::string>& answers = answers_[name];
-    if (!answers.empty()) answers.pop_back();
+    if (!answers.empty()) {
+      taken_back_[name][answers.size() - 1] = answers.back();
+      answers.pop_back();
+    }
     if (keep_) keep_(name, answers);
   }
 
   /// The next answer that `accept` takes: it returns what is wrong, or nothing.
+  /// @param offered  what an empty answer means; of an answer that was taken back it is that one
   template <class Accept>  // (std::string) -> std::string
-  void ask(const std::string& question, const Accept& accept) {
+  void ask(const std::string& question, const std::string& offered, const Accept& accept) {
     std::vector<std::string>& answers = answers_[name_];
     if (at_ < answers.size()) {
       if (accept(answers[at_]).empty()) {
@@ -91,8 +96,12 @@ class Interview {
       answers.resize(at_);  // of a file that has changed
     }
     if (!title_.empty()) out_ << "\n" << std::exchange(title_, "") << "\n";
+    std::map<std::size_t, std::string>& taken_back = taken_back_[name_];
     for (;;) {
-      out_ << "  " << question << ": " << std::flush;
+      const auto earlier = taken_back.find(at_);
+      const bool again = earlier != taken_back.end() && !earlier->second.empty();
+      const std::string& shown = again ? earlier->second : offered;
+      out_ << "  " << question << (shown.empty() ? "" : " [" + printable(shown) + "]") << ": " << std::flush;
       std::string line;
       do {
         std::string more;
@@ -110,10 +119,15 @@ class Interview {
         out_ << kHelp;
         continue;
       }
+      if (line.empty() && again) line = earlier->second;
       if (const std::string wrong = accept(line); !wrong.empty()) {
         out_ << "  " << wrong << "\n";
+        if (again && line == earlier->second) taken_back.erase(earlier);
         continue;
       }
+      // The questions behind another answer may be others.
+      if (earlier == taken_back.end() || earlier->second != line)
+        taken_back.erase(taken_back.lower_bound(at_), taken_back.end());
       answers.push_back(std::move(line));
       ++at_;
       if (keep_) keep_(name_, answers);
@@ -122,7 +136,7 @@ class Interview {
   }
 
   void whole_file() {
-    ask("how is a missing value spelt, where one can be absent? [\"\", NA]", [&](const std::string& line) {
+    ask("how is a missing value spelt, where one can be absent?", "\"\", NA", [&](const std::string& line) {
       if (line.empty()) return std::string();
       const auto list = split_list(line);
       if (!list) return std::string("Write the spellings with commas between; an empty field is \"\".");
@@ -134,7 +148,7 @@ class Interview {
   void column(DraftColumn& c, std::span<const DraftColumn> before) {
     if (!c.note.empty()) title_ += "\n  " + c.note;
     if (!c.choices.empty()) choose(c);
-    ask(fmt::format("what is it? [{}]", printable(known_text(c))), [&](const std::string& line) {
+    ask("what is it?", known_text(c), [&](const std::string& line) {
       DraftColumn changed = c;
       std::string wrong = take_words(line, changed, before, missing_);
       if (wrong.empty()) c = std::move(changed);
@@ -142,10 +156,10 @@ class Interview {
     });
     c.guessed = false;
     if (has_bounds(c) && (!c.lo || !c.hi)) {
-      ask(fmt::format("the least and the largest value that there can be, such as {}", bounds_example(c)),
+      ask(fmt::format("the least and the largest value that there can be, such as {}", bounds_example(c)), "",
           [&](const std::string& line) { return line.empty() ? std::string() : take_bounds(line, c); });
       if (c.lo && c.type == ColumnType::kDecimal && !c.decimals)
-        ask("places after the point, 0 to 15", [&](const std::string& line) {
+        ask("places after the point, 0 to 15", "", [&](const std::string& line) {
           const auto value = parse_number(ColumnType::kInteger, line);
           if (line.empty()) return std::string();
           if (!value || *value < 0 || *value > 15) return std::string("A whole number from 0 to 15.");
@@ -158,6 +172,7 @@ class Interview {
                       c.type == ColumnType::kOrdinal   ? ", in their order"
                       : c.type == ColumnType::kBoolean ? ", the false one first"
                                                        : ""),
+          "",
           [&](const std::string& line) { return line.empty() ? std::string() : take_categories(line, c); });
     }
   }
@@ -169,14 +184,15 @@ class Interview {
       all += fmt::format("{}{}: {}{}{}", k == 0 ? "" : "; ", k + 1, type_name(c.choices[k].type),
                          notation.empty() ? "" : ", ", notation);
     }
-    ask(fmt::format("nothing in the file tells which it is. {}. Number", all), [&](const std::string& line) {
-      const auto k = parse_number(ColumnType::kInteger, line);
-      if (!k || *k < 1 || *k > static_cast<double>(c.choices.size()))
-        return std::string("Answer with one of the numbers.");
-      DraftColumn chosen = c.choices[static_cast<std::size_t>(*k) - 1];
-      c = std::move(chosen);
-      return std::string();
-    });
+    ask(fmt::format("nothing in the file tells which it is. {}. Number", all), "",
+        [&](const std::string& line) {
+          const auto k = parse_number(ColumnType::kInteger, line);
+          if (!k || *k < 1 || *k > static_cast<double>(c.choices.size()))
+            return std::string("Answer with one of the numbers.");
+          DraftColumn chosen = c.choices[static_cast<std::size_t>(*k) - 1];
+          c = std::move(chosen);
+          return std::string();
+        });
   }
 
   std::istream& in_;
@@ -185,6 +201,8 @@ class Interview {
   const KeepAnswers& keep_;
   std::string name_, title_;  ///< of the column; the title until it is shown
   std::size_t at_ = 0;        ///< answers about it that are used
+  std::map<std::string, std::map<std::size_t, std::string>>
+      taken_back_;  ///< of each column, by question: an empty answer gives them again
   std::vector<std::string> missing_{"", "NA"};
 };
 

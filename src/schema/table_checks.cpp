@@ -5,6 +5,7 @@
 #include <set>
 
 #include "muffle/core/text.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table.hpp"
@@ -68,8 +69,80 @@ class Checks {
       std::for_each(v.aliases.begin(), v.aliases.end(), plain);
     }
     std::for_each(c.spellings.begin(), c.spellings.end(), plain);
+    if (c.since) since(c, say);
+    if (c.dates && !c.since) say("dates of its own are for a column that counts since another");
+    if (c.derived) derived(c, say);
+    if (c.determined) determined(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
     if (c.missing && c.spellings.empty()) say("missing values need a spelling, such as \"\" or \"NA\"");
+  }
+
+  /// A value must be one that can be written, whatever the other column's is.
+  template <class Say>
+  void since(const Column& c, const Say& say) {
+    if (*c.since >= table_.columns.size()) return say("it counts since a column that is not there");
+    const Column& base = table_.columns[*c.since];
+    if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
+      return say("only dates and datetimes count since another column");
+    if (base.type != c.type || !base.is_feature() || !c.is_feature() || base.since)
+      return say(fmt::format(
+          "it counts since column '{}', which must have its type and neither 'since' nor 'derive' of its own",
+          base.name));
+    if (base.missing && !c.missing)
+      return say(
+          fmt::format("it counts since column '{}', which may be missing: then so may this one", base.name));
+    if (c.dates && !(c.dates->lo <= c.dates->hi)) return say("its own dates must be finite, in order");
+    if (!c.notation.top_code.empty() || !c.notation.bottom_code.empty() ||
+        (!c.notation.format.empty() && TimeFormat(c.type, c.notation.format).has_short_year()))
+      return say("a column that counts since another has no codes for bounds, and years of four digits");
+    constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0;  // in days
+    const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
+    if (!(base.lo + c.lo >= kYearOne * a_day) || !(base.hi + c.hi < kYearTenThousand * a_day))
+      say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
+  }
+
+  template <class Say>
+  void determined(const Column& c, const Say& say) {
+    if (c.is_number() || c.role != ColumnRole::kFeature)
+      return say("only categories without a role are determined by others");
+    if (c.determined->by >= table_.columns.size())
+      return say("it is determined by a column that is not there");
+    const Column& by = table_.columns[c.determined->by];
+    if (by.is_number() || !by.is_feature())
+      return say(fmt::format("it is determined by column '{}', which must be categories that are released",
+                             by.name));
+    if (by.missing && !c.missing)
+      return say(fmt::format("it is determined by column '{}', which may be missing: then so may this one",
+                             by.name));
+    const std::vector<std::uint32_t>& codes = c.determined->codes;
+    if (codes.size() != by.values.size() ||
+        std::ranges::any_of(codes, [&](std::uint32_t code) { return code >= c.values.size(); }))
+      say(fmt::format("not every value of column '{}' goes with one of its own", by.name));
+  }
+
+  template <class Say>
+  void derived(const Column& c, const Say& say) {
+    const bool whole = c.type == ColumnType::kInteger;
+    if (!whole && c.type != ColumnType::kDecimal) return say("only integers and decimals are derived");
+    if (!whole && c.derived->unit == Derivation::Unit::kYears)
+      return say("years are whole: its type is integer");
+    if (c.role != ColumnRole::kFeature || !c.notation.top_code.empty() || !c.notation.bottom_code.empty())
+      return say("what is derived has neither a role nor codes for bounds");
+    for (const std::size_t j : {c.derived->later, c.derived->earlier}) {
+      if (j >= table_.columns.size()) return say("it is derived from a column that is not there");
+      const Column& source = table_.columns[j];
+      if (!source.is_feature() || (source.type != ColumnType::kDate && source.type != ColumnType::kDatetime))
+        return say(fmt::format(
+            "it is derived from column '{}', which must be a date or datetime that is not derived itself",
+            source.name));
+      if (source.since && *source.since >= table_.columns.size()) return;  // said of that one
+      if (source.missing && !c.missing)
+        return say(fmt::format("it is derived from column '{}', which may be missing: then so may this one",
+                               source.name));
+    }
+    const DateBounds bounds = derived_bounds(table_, c);
+    if (c.lo != bounds.lo || c.hi != bounds.hi || c.bins() != 1)
+      say("its bounds are not those that follow from its dates");
   }
 
   template <class Say>
@@ -84,13 +157,17 @@ class Checks {
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return say(problem);
     const double units = std::pow(10.0, c.decimals);
-    const auto written = [&](double v) { return std::abs(v * units - std::round(v * units)) <= 1e-6; };
+    // A datetime's millionths are a few last places of a double.
+    const double rounding = std::max(std::abs(c.lo), std::abs(c.hi)) * 0x1p-52;
+    const auto whole = [&](double count, double unit) {
+      return std::abs(count - std::round(count)) <= std::max(1e-6, rounding / unit);
+    };
+    const auto written = [&](double v) { return whole(v * units, 1 / units); };
     if (std::abs(c.lo) > kMostValues / units || std::abs(c.hi) > kMostValues / units)
       return say(fmt::format("its bounds are too large to be written with {} decimals", c.decimals));
     if (!written(c.lo) || !written(c.step) || c.step * units < 0.5)
       return say(fmt::format("lo or step cannot be written with {} decimals", c.decimals));
-    const double steps = (c.hi - c.lo) / c.step;
-    if (std::abs(steps - std::round(steps)) > 1e-6) return say("hi must be lo and a whole number of steps");
+    if (!whole((c.hi - c.lo) / c.step, c.step)) return say("hi must be lo and a whole number of steps");
     if (c.edges.size() < 2) return say("it has no bins");
     for (std::size_t i = 0; i < c.edges.size(); ++i) {
       if (!std::isfinite(c.edges[i]) || (i > 0 && !(c.edges[i] > c.edges[i - 1])))
@@ -199,6 +276,13 @@ class Checks {
       const Column& column = table_.columns[j];
       if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (column.follows())
+        return say(fmt::format("column '{}' follows from others: write the rule of these", column.name));
+      if (column.since && c.kind != Constraint::Kind::kImplies)
+        return say(fmt::format(
+            "column '{}' counts since '{}': its lo and hi say how much later it is, and no other comparison "
+            "or sum holds of it",
+            column.name, table_.columns[*column.since].name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
     }
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };

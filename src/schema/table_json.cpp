@@ -21,6 +21,7 @@ const std::initializer_list<std::string_view> kTypeNames = {
 const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
+const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};
 
 template <class Enum>
 std::string_view name_of(std::initializer_list<std::string_view> names, Enum value) {
@@ -65,10 +66,17 @@ json column_json(const Column& c) {
                 {"edges", c.edges}});
     if (c.learned) out["learned"] = true;
     if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
+    if (c.since) out["since"] = *c.since;
+    if (c.dates) out["dates"] = {c.dates->lo, c.dates->hi};
+    if (c.derived)
+      out["derived"] = {{"unit", name_of(kUnitNames, c.derived->unit)},
+                        {"later", c.derived->later},
+                        {"earlier", c.derived->earlier}};
   } else {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
     if (c.numeric) out["numeric"] = true;  // of a person alone
+    if (c.determined) out["determined"] = {{"by", c.determined->by}, {"codes", c.determined->codes}};
   }
   return out;
 }
@@ -101,6 +109,11 @@ std::vector<double> reals(const JsonFields& fields, std::string_view key, std::s
   return fields.numbers(key, list.size());
 }
 
+std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key) {
+  const auto sizes = f.sizes(key, kMostCodes, 0, kMostCodes);
+  return {sizes.begin(), sizes.end()};
+}
+
 Column read_column(const JsonFields& f) {
   Column c;
   c.name = f.text("name", kLongestText);
@@ -113,7 +126,19 @@ Column read_column(const JsonFields& f) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "learned", "notation"});
+            "learned", "notation", "since", "dates", "derived"});
+    if (f.has("since")) c.since = f.integer("since", 0, kMostColumns - 1);
+    if (f.has("dates")) {
+      const std::vector<double> dates = f.numbers("dates", 2);
+      c.dates = DateBounds{dates[0], dates[1]};
+    }
+    if (f.has("derived")) {
+      const JsonFields d = f.object("derived");
+      d.only({"unit", "later", "earlier"});
+      c.derived =
+          Derivation{static_cast<Derivation::Unit>(d.choice("unit", kUnitNames)),
+                     d.integer("later", 0, kMostColumns - 1), d.integer("earlier", 0, kMostColumns - 1)};
+    }
     if (f.has("notation")) c.notation = read_notation(f.object("notation"));
     c.lo = f.number("lo");
     c.hi = f.number("hi");
@@ -123,8 +148,13 @@ Column read_column(const JsonFields& f) {
     c.learned = f.has("learned") && f.flag("learned");
   } else {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
-            c.role == ColumnRole::kPerson ? "numeric" : "values"});
+            c.role == ColumnRole::kPerson ? "numeric" : "determined"});
     if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
+    if (f.has("determined")) {
+      const JsonFields d = f.object("determined");
+      d.only({"by", "codes"});
+      c.determined = Determination{d.integer("by", 0, kMostColumns - 1), read_codes(d, "codes")};
+    }
     // A person's column lists nobody.
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
@@ -133,11 +163,6 @@ Column read_column(const JsonFields& f) {
     }
   }
   return c;
-}
-
-std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key) {
-  const auto sizes = f.sizes(key, kMostCodes, 0, kMostCodes);
-  return {sizes.begin(), sizes.end()};
 }
 
 Constraint read_constraint(const JsonFields& f) {
@@ -225,6 +250,9 @@ std::string differences(const Table& one, const Table& other) {
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.notation == b.notation, "notation");
+    say(a.since == b.since && a.dates == b.dates, "since");
+    say(a.derived == b.derived, "derive");
+    say(a.determined == b.determined, "determined_by");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");
     say(a.unit == b.unit, "unit");

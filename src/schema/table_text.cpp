@@ -119,6 +119,11 @@ void write_number(const Column& column, double value, std::string& out) {
   }
 }
 
+std::string days_text(const Column& column, double value) {
+  const double days = column.type == ColumnType::kDate ? value : value / kSecondsADay;
+  return fmt::format("{:.6g} days", days);
+}
+
 std::string_view misfit_text(Misfit misfit, const Column& column) {
   switch (misfit) {
     case Misfit::kNone:
@@ -132,13 +137,17 @@ std::string_view misfit_text(Misfit misfit, const Column& column) {
       if (column.type == ColumnType::kDatetime) return "is not a date and time, YYYY-MM-DDThh:mm:ss";
       return column.type == ColumnType::kInteger ? "is not a whole number" : "is not a number";
     case Misfit::kBelow:
-      return "is below the column's lo";
+      return column.since && !column.dates ? "is later than the other date by less than the column's lo"
+                                           : "is below the column's lo";
     case Misfit::kAbove:
-      return "is above the column's hi";
+      return column.since && !column.dates ? "is later than the other date by more than the column's hi"
+                                           : "is above the column's hi";
     case Misfit::kUnknown:
       return "is not one of the column's values";
     case Misfit::kAbsent:
       return "is missing, and the schema says that this column is always there";
+    case Misfit::kTooEarly:
+      return "is earlier than the constraint between it and another date allows";
   }
   return "is one that does not fit";
 }
@@ -300,6 +309,10 @@ FieldReading ColumnText::read(double number) const {
   const bool whole = column_.type != ColumnType::kDecimal && column_.decimals == 0;
   if (std::isinf(number) || (whole && number != std::floor(number))) return misfit(Misfit::kNotANumber);
   return of_number(number);
+}
+
+FieldReading ColumnText::read_difference(double later_by) const {
+  return std::isfinite(later_by) ? of_number(later_by) : misfit(Misfit::kNotANumber);
 }
 
 void ColumnText::write(Cell cell, std::string& out) const {

@@ -12,6 +12,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
@@ -74,6 +75,12 @@ class TableReader {
         }
       }
     }
+    for (const auto& [j, node] : since_) {
+      if (const auto base = column_named(*node, fmt::format("column '{}': since", table_.columns[j].name)))
+        table_.columns[j].since = *base;
+    }
+    for (const auto& [j, node] : derived_) derive(j, *node);
+    for (const auto& [j, at] : determined_) determine(table_.columns[j], *at);
     if (const toml::node* constraints = file_.get("constraints")) {
       if (!constraints->is_array_of_tables()) {
         add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
@@ -81,6 +88,7 @@ class TableReader {
         for (const toml::node& node : *constraints->as_array()) constraint(*node.as_table());
       }
     }
+    if (problems_.empty()) count_since_by_rules(table_);
     if (problems_.empty()) {
       for (std::string& p : table_.problems()) problems_.push_back(std::move(p));
     }
@@ -141,11 +149,8 @@ class TableReader {
         fill_in(node, key, of);
         return std::nullopt;
       }
-      if (is_temporal_type(type)) {
-        auto value = parse_number(type, s->get());
-        if (!value && type != ColumnType::kDate) value = parse_number(type, s->get() + ":00");
-        if (value) return value;
-      }
+      if (const auto value = is_temporal_type(type) ? parse_bound(type, s->get()) : std::nullopt)
+        return value;
     }
     if (const auto* d = node.as_date(); d != nullptr && type == ColumnType::kDate) {
       const toml::date& v = d->get();
@@ -154,15 +159,15 @@ class TableReader {
     }
     if (const auto* t = node.as_date_time(); t != nullptr && type == ColumnType::kDatetime) {
       const toml::date_time& v = t->get();
-      return parse_number(type,
-                          fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(v.date.year),
-                                      static_cast<int>(v.date.month), static_cast<int>(v.date.day),
-                                      static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
-                                      static_cast<int>(v.time.second)));
+      return parse_bound(
+          type, fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", static_cast<int>(v.date.year),
+                            static_cast<int>(v.date.month), static_cast<int>(v.date.day),
+                            static_cast<int>(v.time.hour), static_cast<int>(v.time.minute),
+                            static_cast<int>(v.time.second), v.time.nanosecond));
     }
     if (const auto* t = node.as_time(); t != nullptr && type == ColumnType::kTime) {
       const toml::time& v = t->get();
-      return v.hour * 3600.0 + v.minute * 60.0 + v.second;
+      return v.hour * 3600.0 + v.minute * 60.0 + v.second + v.nanosecond * 1e-9;
     }
     if (node.is_number() && !is_temporal_type(type)) {
       const auto value = node.value<double>();  // none: a double would be another number
@@ -209,9 +214,11 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t, {"name",         "type",           "role",    "unit",   "lo",       "hi",       "step",
-             "decimals",     "bins",           "spacing", "values", "aliases",  "missing",  "format",
-             "decimal_mark", "thousands_mark", "prefix",  "suffix", "negative", "top_code", "bottom_code"},
+    keys(t,
+         {"name",         "type",           "role",          "unit",   "lo",       "hi",       "step",
+          "decimals",     "bins",           "spacing",       "values", "aliases",  "missing",  "format",
+          "decimal_mark", "thousands_mark", "prefix",        "suffix", "negative", "top_code", "bottom_code",
+          "since",        "derive",         "determined_by", "from"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -223,9 +230,11 @@ class TableReader {
     c.unit = text(t, "unit", of, false);
     missing(t, c, of);
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
-      for (const char* key :
-           {"lo", "hi", "step", "decimals", "bins", "spacing", "values", "aliases", "format", "decimal_mark",
-            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
+      for (const char* key : {"lo",     "hi",           "step",           "decimals",
+                              "bins",   "spacing",      "values",         "aliases",
+                              "format", "decimal_mark", "thousands_mark", "prefix",
+                              "suffix", "negative",     "top_code",       "bottom_code",
+                              "since",  "derive",       "determined_by",  "from"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
       }
@@ -270,7 +279,7 @@ class TableReader {
 
   void numbers(const toml::table& t, Column& c, const std::string& of) {
     const std::size_t before = problems_.size();
-    for (const char* key : {"values", "aliases"}) {
+    for (const char* key : {"values", "aliases", "determined_by", "from"}) {
       if (t.contains(key))
         add(line(*t.get(key)),
             fmt::format("{}: '{}' is for categories; a number has lo, hi and bins", of, key));
@@ -283,16 +292,94 @@ class TableReader {
     if (problems_.size() > before) return;
     if (const std::string problem = notation_problem(c.type, c.notation); !problem.empty())
       return add(line(t), fmt::format("{}: {}", of, problem));
+    if (const toml::node* node = t.get("derive")) {
+      derived_.emplace_back(table_.columns.size(), node);
+      for (const char* key : {"lo", "hi", "step", "bins", "spacing", "since", "role"}) {
+        if (t.contains(key))
+          add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of a derived column", of, key));
+      }
+      if (c.type == ColumnType::kDecimal || t.contains("decimals")) steps(t, c, of);
+      return;
+    }
+    if (const toml::node* node = t.get("since")) {
+      if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
+        return add(line(*node), fmt::format("{}: only dates and datetimes have 'since'", of));
+      since_.emplace_back(table_.columns.size(), node);
+      c.since = 0;  // which one is known when all columns are
+    }
     const auto bound = [&](const char* key, double& field) {
       const toml::node* node = t.get(key);
       if (node == nullptr) return add(line(t), fmt::format("{} needs '{}', its public bound", of, key));
-      if (const auto value = number(*node, c.type, key, of)) field = *value;
+      if (const auto value = position(*node, c, key, of)) field = *value;
     };
+    if (c.since) steps(t, c, of);  // lo and hi are whole numbers of these
     bound("lo", c.lo);
     bound("hi", c.hi);
-    steps(t, c, of);
+    if (!c.since) steps(t, c, of);
     if (problems_.size() > before) return;
     bins(t, c, of);
+  }
+
+  /// A bound or an edge; where a column counts since another, in days.
+  std::optional<double> position(const toml::node& node, const Column& c, const std::string& key,
+                                 const std::string& of) {
+    if (!c.since) return number(node, c.type, key, of);
+    const auto days = number(node, ColumnType::kDecimal, key, of);
+    if (!days) return std::nullopt;
+    return c.type == ColumnType::kDate ? *days : std::round(*days * kSecondsADay / c.step) * c.step;
+  }
+
+  /// Of a column that is derived, once all columns are known.
+  void derive(std::size_t j, const toml::node& node) {
+    Column& c = table_.columns[j];
+    const auto* text = node.as_string();
+    c.derived = text != nullptr ? parse_derivation(text->get(), table_) : std::nullopt;
+    if (!c.derived)
+      return add(line(node), fmt::format("column '{}': derive needs \"days(LATER - EARLIER)\" or "
+                                         "\"years(LATER - EARLIER)\", of two columns of dates by their names",
+                                         printable(c.name)));
+    if (!is_number_type(c.type)) return;  // said before
+    const DateBounds bounds = derived_bounds(table_, c);
+    c.lo = bounds.lo;
+    c.hi = bounds.hi;
+    c.edges = {c.lo, c.hi + c.step};
+  }
+
+  /// Of a column that another determines, once all columns are known: from = { A = ["A1", "A2"] }.
+  void determine(Column& c, const toml::table& t) {
+    const std::string of = fmt::format("column '{}'", printable(c.name));
+    const auto by = column_named(*t.get("determined_by"), of + ": determined_by");
+    const toml::table* from = t["from"].as_table();
+    if (from == nullptr)
+      return add(line(t), fmt::format("{} needs from = {{ VALUE = [\"value of the other column\"] }}", of));
+    if (!by) return;
+    const std::vector<Category>& values = table_.columns[*by].values;
+    std::vector<std::optional<std::uint32_t>> codes(values.size());
+    const auto place = [](const std::vector<Category>& all, const std::string& name) {
+      return static_cast<std::size_t>(std::ranges::find(all, name, &Category::name) - all.begin());
+    };
+    for (const auto& [key, node] : *from) {
+      const std::size_t own = place(c.values, plain_text(key.str()));
+      if (own == c.values.size())
+        add(line(node), fmt::format("{}: from says of \"{}\", which is not among its values", of,
+                                    printable(std::string(key.str()))));
+      for (const std::string& name : texts(node, "from", of)) {
+        const std::size_t other = place(values, name);
+        if (other == values.size() || codes[other]) {
+          add(line(node), fmt::format("{}: from has \"{}\" {}", of, printable(name),
+                                      other == values.size() ? "which the other column lacks" : "twice"));
+        } else {
+          codes[other] = static_cast<std::uint32_t>(own);
+        }
+      }
+    }
+    c.determined = Determination{*by, {}};
+    for (std::size_t other = 0; other < values.size(); ++other) {
+      if (!codes[other])
+        add(line(t),
+            fmt::format("{}: from does not say what \"{}\" gives", of, printable(values[other].name)));
+      c.determined->codes.push_back(codes[other].value_or(0));
+    }
   }
 
   void steps(const toml::table& t, Column& c, const std::string& of) {
@@ -335,7 +422,7 @@ class TableReader {
     if (node != nullptr && node->is_array()) {
       if (!spacing.empty()) add(line(*node), fmt::format("{}: edges have no spacing", of));
       for (const toml::node& edge : *node->as_array()) {
-        if (const auto value = number(edge, c.type, "bins", of)) c.edges.push_back(*value);
+        if (const auto value = position(edge, c, "bins", of)) c.edges.push_back(*value);
       }
       return;
     }
@@ -361,8 +448,9 @@ class TableReader {
   }
 
   void categories(const toml::table& t, Column& c, const std::string& of) {
-    for (const char* key : {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark",
-                            "thousands_mark", "prefix", "suffix", "negative", "top_code", "bottom_code"}) {
+    for (const char* key :
+         {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark", "thousands_mark",
+          "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive"}) {
       if (t.contains(key))
         add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
     }
@@ -372,6 +460,12 @@ class TableReader {
       c.values = {{"false", {}}, {"true", {}}};
     } else {
       add(line(t), fmt::format("{} needs 'values', the public list of its categories", of));
+    }
+    if (t.contains("determined_by")) {
+      determined_.emplace_back(table_.columns.size(), &t);
+    } else if (t.contains("from")) {
+      add(line(*t.get("from")),
+          fmt::format("{}: 'from' needs 'determined_by', the column that it tells of", of));
     }
     if (c.type == ColumnType::kBoolean && c.values.size() != 2 && !t["values"].is_string())
       add(line(t), fmt::format("{}: a boolean has two values, the false one first", of));
@@ -489,11 +583,28 @@ class TableReader {
   const toml::table& file_;
   std::string name_;
   Table table_;
+  std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
+                                                                            ///< others
+  std::vector<std::pair<std::size_t, const toml::table*>> determined_;  ///< columns, and what is said of them
   std::vector<std::string> problems_;
   bool open_ = false;  ///< something is still to be filled in
 };
 
 }  // namespace
+
+std::optional<double> parse_bound(ColumnType type, std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (!is_temporal_type(type) || type == ColumnType::kDate) return parse_number(type, text);
+  if (point == std::string_view::npos) {
+    const auto value = parse_number(type, text);
+    return value ? value : parse_number(type, std::string(text) + ":00");
+  }
+  const std::string fraction = "0" + std::string(trimmed(text.substr(point)));
+  if (fraction.find_first_not_of("0123456789", 2) != std::string::npos) return std::nullopt;
+  const auto value = parse_number(type, text.substr(0, point)),
+             behind = parse_number(ColumnType::kDecimal, fraction);
+  return value && behind ? std::optional(*value + *behind) : std::nullopt;
+}
 
 Table parse_table_toml(std::string_view text, const std::string& name) {
   toml::table file;

@@ -377,8 +377,34 @@ TEST_F(NpzTables, HaveAnArrayAColumnOrAllInOneMatrix) {
   put("m.npy",
       array("<f8", "(3, 5)", raw<double>({0, 0, 2, 7, 0, 99, 2.5, kNaN, kNaN, 1, 20, 1.05, 3, -1e300, 1})));
   EXPECT_EQ(codes(npz("m.npy")), want) << "the ignored column is passed over";
+  zipped({{"arr_0", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1}))}});
+  EXPECT_EQ(codes(npz()), (std::vector<std::vector<int>>{{1, 1, 0, 1}})) << "numpy.savez(file, matrix)";
   put("m.npy", array("|i1", "(1, 5)", raw<std::int8_t>({20, 1, 0, 9, 1})));
   EXPECT_EQ(codes(npz("m.npy")), (std::vector<std::vector<int>>{{1, 1, 0, 1}}));
+}
+
+TEST_F(NpzTables, OneDimensionIsOneColumn) {
+  schema::Table table;
+  table.columns.push_back(number("age", 0, 99, 1, 0, {0, 50, 100}));
+  const auto with = [&](const std::string& shape, std::initializer_list<std::uint8_t> numbers) {
+    put("c.npy", array("|u1", shape, raw<std::uint8_t>(numbers)));
+    DataSpec one = npz("c.npy");
+    one.schema = schema_of(table);
+    return one;
+  };
+  const std::vector<std::vector<int>> want{{0, 0}, {1, 0}, {1, 0}};
+  EXPECT_EQ(codes(with("(3,)", {7, 50, 99})), want);
+  EXPECT_EQ(codes(with("(3, 1)", {7, 50, 99})), want);
+  expect_error(ExitCode::kData, {"the schema's 1 column:", "holds 2 numbers"}, [&] {
+    codes(with("(2, 2)", {1, 2, 3, 4}));
+  });
+  expect_error(ExitCode::kData, {"the schema's 1 column:", "several dimensions"}, [&] {
+    codes(with("(2, 1, 1)", {1, 2}));
+  });
+  table.columns.push_back(number("size", 0, 99, 1, 0, {0, 50, 100}));
+  expect_error(ExitCode::kData, {"the schema's 2 columns:", "holds 1 number."}, [&] {
+    codes(with("(3,)", {7, 50, 99}));
+  });
 }
 
 // numpy.datetime64 and structured arrays, as pandas' to_records() writes them.

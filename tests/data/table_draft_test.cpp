@@ -142,7 +142,6 @@ TEST_F(TableDraft, RoundsBoundsOutwards) {
   bounds({"12345", "99999"}, 10000, 100000);
   bounds({"0.31", "2.49"}, 0.2, 2.6);
   bounds({"0.1", "0.3"}, 0.1, 0.3);
-  EXPECT_EQ(sampled({"0.123456789012", "1"}).decimals, 6);
   EXPECT_EQ(sampled({"1234.5", "1"}).decimals, 1);
   const double day = *schema::parse_number(ColumnType::kDate, "1999-05-06");
   const DraftColumn dates = sampled({"1999-05-06", "2003-01-01"});
@@ -150,6 +149,21 @@ TEST_F(TableDraft, RoundsBoundsOutwards) {
   EXPECT_EQ(*dates.hi, *schema::parse_number(ColumnType::kDate, "2003-12-31"));
   EXPECT_EQ(*sampled({"1999-05-06 01:02:03"}).hi,
             *schema::parse_number(ColumnType::kDatetime, "1999-12-31T23:59:59"));
+}
+
+TEST_F(TableDraft, DecimalsAreKeptOrSaidToBeLost) {
+  for (const auto& [field, places] :
+       {std::pair{"48.137154", 6}, {"151.2092955", 7}, {"-0.1234567", 7}, {"1234.5", 1}}) {
+    EXPECT_EQ(sampled({field, "11.5"}).decimals, places) << field;
+    EXPECT_EQ(sampled({field, "11.5"}).note, "");
+  }
+  // Noise of arithmetic.
+  const DraftColumn noise = sampled({"0.123456789012345", "1"});
+  EXPECT_EQ(noise.decimals, 6);
+  EXPECT_THAT(noise.note, testing::HasSubstr("15 places"));
+  EXPECT_THAT(noise.note, testing::HasSubstr("decimals = 15 keeps them"));
+  EXPECT_EQ(sampled({"1.558e-06", "2.5e-3"}).decimals, 9);
+  EXPECT_EQ(sampled({"1.45E+06", "2.8e5"}).decimals, 0);
 }
 
 // Whole numbers that a missing value beside them has made decimals, as pandas writes them.
@@ -176,6 +190,14 @@ TEST_F(TableDraft, SeesTheGridOfDecimals) {
   EXPECT_EQ(sampled({"100.00", "250.00"}).step, 1.0);
   EXPECT_EQ(sampled({"0.0", "0.0"}).step, 1.0);
   EXPECT_EQ(sampled({"22.0", "22.5"}).step, std::nullopt) << "too few to tell";
+  std::vector<std::string> few;
+  for (int i = 0; i < 60; ++i) few.push_back(i % 3 == 0 ? "1.25" : i % 3 == 1 ? "2.50" : "3.75");
+  EXPECT_EQ(sampled(few).step, std::nullopt) << "three values, however often";
+  std::vector<std::string> even;
+  for (int i = 0; i < 10; ++i) even.push_back("3." + std::to_string(10 + 2 * i));
+  EXPECT_EQ(sampled(even).step, std::nullopt) << "even by chance";
+  for (int i = 0; i < 10; ++i) even.push_back("4." + std::to_string(10 + 2 * i));
+  EXPECT_EQ(sampled(even).step, 0.02);
   EXPECT_EQ(sampled({"22.0", "22.5", "1.5", "3.0", "4.5", "7.0", "8.0", "9.5"}).step, 0.5);
   EXPECT_EQ(sampled({"0.25", "1.75", "2.00", "3.25", "0.50", "9.75", "4.00", "6.25"}).step, 0.25);
   EXPECT_EQ(sampled({"0.1", "0.2", "0.5", "0.7", "0.9", "1.1", "1.2", "1.3"}).step, std::nullopt);
@@ -212,10 +234,80 @@ TEST_F(TableDraft, SeesTheGridOfRoundNumbersAndOfTimes) {
   EXPECT_EQ(sampled({"2024-03-01", "2024-04-01"}).note, "");
 }
 
+TEST_F(TableDraft, SeesTheStepOfTimes) {
+  const auto clocks = [](int seconds, const std::string& before, const std::string& behind) {
+    std::vector<std::string> fields;
+    for (int i = 1; i <= 9; ++i) {
+      const int t = 8 * 3600 + i * seconds;
+      fields.push_back(before + (t / 3600 < 10 ? "0" : "") + std::to_string(t / 3600) +
+                       (t / 60 % 60 < 10 ? ":0" : ":") + std::to_string(t / 60 % 60) +
+                       (t % 60 < 10 ? behind + "0" : behind) +
+                       (behind.empty() ? "" : std::to_string(t % 60)));
+      if (behind.empty()) fields.back().pop_back();
+    }
+    return fields;
+  };
+  for (const int step : {300, 600, 900, 1800}) {
+    const DraftColumn c = sampled(clocks(step, "", ""));
+    EXPECT_EQ(c.type, ColumnType::kTime);
+    EXPECT_EQ(c.step, step);
+    EXPECT_EQ(c.hi, 86400 - step);
+    const DraftColumn dates = sampled(clocks(step, "2024-03-01T", ":"));
+    EXPECT_EQ(dates.notation.format, "%Y-%m-%dT%H:%M:00");
+    EXPECT_EQ(dates.step, step);
+    EXPECT_EQ(*dates.hi, *schema::parse_number(ColumnType::kDatetime, "2024-12-31T23:59:59") + 1 - step);
+    const schema::Table table = schema::parse_table_toml(schema::draft_toml(std::span(&dates, 1), ""), "t");
+    EXPECT_EQ(table.columns[0].step, step);
+  }
+  EXPECT_EQ(sampled(clocks(30, "", ":")).step, 30);
+  EXPECT_EQ(sampled(clocks(3600, "", "")).notation.format, "%H:00");
+  EXPECT_EQ(sampled(clocks(3600, "", "")).step, std::nullopt) << "the format has it";
+  EXPECT_EQ(sampled(clocks(420, "", "")).step, std::nullopt);
+  EXPECT_EQ(sampled({"08:15", "08:30", "09:45"}).step, std::nullopt) << "too few to tell";
+  EXPECT_EQ(sampled(std::vector<std::string>(30, "08:15")).step, std::nullopt);
+  std::string bytes = "x,y\n";
+  for (const std::string& clock : clocks(900, "", "")) bytes += clock + ",1\n";
+  const DraftColumn guess = draft(bytes)[0];
+  EXPECT_EQ(guess.step, std::nullopt) << "which one is content";
+  EXPECT_THAT(guess.note, testing::HasSubstr("rounder than they are written"));
+}
+
+TEST_F(TableDraft, BoundsHoldTheWholeLastSecond) {
+  for (const auto& [field, hi] : {std::pair{"2024-12-31 23:59:59.999", "2024-12-31T23:59:59.999"},
+                                  {"2024-12-31T23:59:59.25Z", "2024-12-31T23:59:59.99"},
+                                  {"2024-12-31 23:59:59.999999", "2024-12-31T23:59:59.999999"}}) {
+    const DraftColumn c = sampled({field, "2024-01-02" + std::string(field).substr(10)});
+    const std::string text = schema::draft_toml(std::span(&c, 1), "");
+    EXPECT_THAT(text, testing::HasSubstr("lo = 2024-01-01T00:00:00\nhi = " + std::string(hi) + "\n"));
+    const schema::Table table = schema::parse_table_toml(text, "t");
+    const auto read = schema::ColumnText(table.columns[0]).read(std::string_view(field));
+    EXPECT_EQ(read.misfit, schema::Misfit::kNone) << field;
+    std::string written;
+    schema::ColumnText(table.columns[0]).write(*read.cell, written);
+    EXPECT_EQ(written.substr(0, 10), "2024-12-31");
+  }
+  const DraftColumn clock = sampled({"23:59:59.9", "01:02:03.5"});
+  EXPECT_THAT(schema::draft_toml(std::span(&clock, 1), ""), testing::HasSubstr("hi = 23:59:59.9\n"));
+}
+
 TEST_F(TableDraft, SaysWhatSamplesWillNotKeep) {
   EXPECT_THAT(sampled({"1.45E+06", "2.8e5"}).note, testing::HasSubstr("exponents"));
   EXPECT_THAT(sampled({"+309", "-12"}).note, testing::HasSubstr("plus signs"));
   EXPECT_EQ(sampled({"309", "-12"}).note, "");
+  std::vector<std::string> months;
+  for (int year = 2019; year < 2021; ++year) {
+    for (int month = 1; month <= 12; ++month)
+      months.push_back(std::to_string(year) + (month < 10 ? "0" : "") + std::to_string(month));
+  }
+  EXPECT_THAT(sampled(months).note, testing::HasSubstr("a year and a month"));
+  months.emplace_back("202013");
+  EXPECT_EQ(sampled(months).note, "");
+  for (const char* total : {"Total", "TOTAL:", "Summe"}) {
+    EXPECT_THAT(sampled({"north", "south", "north", total}).note, testing::HasSubstr("row of totals"));
+    EXPECT_EQ(sampled({"north", total, "south", "north"}).note, "") << "not the last row";
+    EXPECT_THAT(draft("x,y\nnorth,1\nsouth,2\n" + std::string(total) + ",3\n")[0].note,
+                testing::HasSubstr("row of totals"));
+  }
 }
 
 TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
@@ -227,7 +319,8 @@ TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
                              {"\xEF\xBC\x94\xEF\xBC\x92", "\xEF\xBC\x93"},
                              {"22:30", "24:00"},
                              {"3h05m", "12h10m"},
-                             ages}) {
+                             ages,
+                             {"13/1/1962", "1/13/1962"}}) {
     const DraftColumn c = sampled(fields);
     EXPECT_EQ(c.type, ColumnType::kCategory);
     EXPECT_TRUE(c.note.starts_with(kUnknownNotation)) << fields[0] << ": " << c.note;
@@ -235,6 +328,43 @@ TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
   for (const auto& fields :
        {std::vector<std::string>{"5-9", "10-14"}, {"01187", "80331"}, {"V27", "250.83", "276"}})
     EXPECT_EQ(sampled(fields).note, "") << fields[0];
+}
+
+// Of few different numbers a text may be a category: but nobody is left to find out.
+TEST_F(TableDraft, NamesTheTextsAmongFewNumbers) {
+  const auto rows = [](std::vector<std::string> fields) {
+    const std::vector<std::string> once = fields;
+    for (int i = 0; i < 5; ++i) fields.insert(fields.end(), once.begin(), once.end() - 1);
+    return fields;
+  };
+  using Fields = std::vector<std::string>;
+  for (const auto& [fields, named] : {std::pair{Fields{"2.75", "3.25", "$1.50"}, "(\"$1.50\")"},
+                                      {{"$2.75", "$3.25", "1.50"}, "(\"$2.75\", \"$3.25\")"},
+                                      {{"20", "30", "10%"}, "(\"10%\")"},
+                                      {{"1", "2", "3", "Total"}, "(\"Total\")"},
+                                      {{"1,5", "2,5", "gesamt"}, "(\"gesamt\")"},
+                                      {{"2020-01-02", "2020-02-03", "unknown"}, "(\"unknown\")"},
+                                      {{"10 mg", "20 mg", "1 g"}, "(\"1 g\", \"10 mg\", \"20 mg\")"},
+                                      {{"18", "12", "10-14"}, "(\"10-14\")"}}) {
+    const DraftColumn c = sampled(rows(fields));
+    EXPECT_EQ(c.type, ColumnType::kCategory) << named;
+    EXPECT_EQ(c.values->size(), fields.size());
+    EXPECT_TRUE(c.note.starts_with(kTextsAmongNumbers)) << c.note;
+    EXPECT_THAT(c.note, testing::HasSubstr(named));
+    std::string bytes = "x,y\n";
+    for (const std::string& field : rows(fields)) bytes += "\"" + field + "\",1\n";
+    const DraftColumn guess = draft(bytes)[0];
+    EXPECT_TRUE(guess.note.starts_with(kTextsAmongNumbers));
+    EXPECT_THAT(guess.note, testing::Not(testing::HasSubstr(fields.back()))) << "that is content";
+  }
+  for (const Fields& fields : {Fields{"5-9", "10-14", "90+"},
+                               {"01187", "80331", "unknown"},
+                               {"V27", "250.83", "276"},
+                               {"A", "B", "C", "1", "2"},
+                               {"Ward 1", "Ward 2"},
+                               {"yes", "no", "1"},
+                               {"1", "2", "3"}})
+    EXPECT_EQ(sampled(rows(fields)).note, "") << fields[0];
 }
 
 TEST_F(TableDraft, BlanksMayStandBetweenFields) {
@@ -412,6 +542,9 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   EXPECT_EQ(format({"24 May 1990", "1 March 2024"}), "%-d %B %Y");
   EXPECT_EQ(format({"20240301T102030Z", "20240302T112031Z"}), "%Y%m%dT%H%M%SZ");
   EXPECT_EQ(format({"12h30", "9h05"}), "%-Hh%M");
+  EXPECT_EQ(format({"7 AM", "12 PM"}), "%-I %p");
+  EXPECT_EQ(format({"07pm", "11am"}), "%I%P");
+  EXPECT_EQ(sampled({"7 AM", "12 PM"}).hi, 82800);
   EXPECT_EQ(format({"12:30 Uhr", "09:05 Uhr"}), "%H:%M Uhr");
   // A fraction that is left out where it is 0, or without its zeros.
   EXPECT_EQ(format({"2024-03-01T10:20:30Z", "2024-03-01T10:20:30.25Z", "2024-03-01T10:20:30.123456Z",
@@ -460,7 +593,24 @@ TEST_F(TableDraft, LeavesOpenWhatNothingTellsApart) {
   EXPECT_EQ(second("a,b\n\"1,5\",\"1,101\"\n").notation.decimal_mark, ",");
   EXPECT_EQ(second("a,b\n1.5,\"1,101\"\n").notation.thousands_mark, ",");
   EXPECT_EQ(second("a,b\n\"1,5\",1.101\n").notation.thousands_mark, ".");
-  EXPECT_EQ(second("a,b\n1,1.101\n").type, ColumnType::kDecimal);
+  EXPECT_EQ(second("a,b\n1.5,1.101\n").type, ColumnType::kDecimal);
+  EXPECT_TRUE(second("a,b\n1.5,1.101\n").choices.empty());
+  // Groups of three behind a point alone.
+  const DraftColumn points = sampled({"932.073", "12.400"});
+  ASSERT_EQ(points.choices.size(), 2U);
+  EXPECT_EQ(points.choices[0].type, ColumnType::kDecimal);
+  EXPECT_EQ(points.choices[1].notation.thousands_mark, ".");
+  EXPECT_EQ(points.choices[1].type, ColumnType::kInteger);
+  EXPECT_TRUE(points.is_open());
+  EXPECT_EQ(sampled({"932.073", "1.204.332"}).notation.thousands_mark, ".");
+  for (const char* other : {"1.5", "0.101", "1234.567", "1.1010"}) {
+    EXPECT_EQ(sampled({"932.073", other}).type, ColumnType::kDecimal) << other;
+    EXPECT_TRUE(sampled({"932.073", other}).choices.empty()) << other;
+  }
+  std::vector<std::string> small(40, "932.073");
+  small.push_back("12");
+  EXPECT_EQ(sampled(small).choices.size(), 2U) << "likely is not certain";
+  EXPECT_FALSE(draft("a,b\n932.073,x\n12.400,y\n")[0].choices.empty()) << "of a private file, too";
   EXPECT_EQ(sampled({"1,101", "1,101,000"}).notation.thousands_mark, ",");
   EXPECT_EQ(sampled({"1,101", "0,101"}).notation.decimal_mark, ",");
 }
@@ -502,8 +652,12 @@ TEST_F(TableDraft, NumbersWithMarksHaveBoundsAndAGrid) {
   EXPECT_EQ(sampled({"7.0%", "(12.5)%"}).notation.negative, "(1)%");
   EXPECT_EQ(sampled({"$7.00", "-$12.50"}).notation.negative, "-1");
   EXPECT_EQ(sampled({"12 %", "7 %"}).type, ColumnType::kInteger);
-  for (const auto& fields :
-       {std::vector<std::string>{"12 %", "7"}, {"12 %", "7 kg"}, {"Ward 1", "Ward 2"}, {"007 %", "7 %"}})
+  for (const auto& fields : {std::vector<std::string>{"12 %", "7"},
+                             {"12 %", "7 kg"},
+                             {"Ward 1", "Ward 2"},
+                             {"V27", "V28"},
+                             {"N0", "N1"},
+                             {"007 %", "7 %"}})
     EXPECT_EQ(sampled(fields).type, ColumnType::kCategory) << fields[0];
 }
 

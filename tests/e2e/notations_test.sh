@@ -45,11 +45,23 @@ check "two digits are no year until somebody says which century" bash -c "grep -
 awk 'BEGIN { print "a;b"; for (i = 1; i <= 20; ++i) printf "%d,%03d;x\n", i, i }' >marks.csv
 says 0 "Column 'a': nothing in the file tells" drafted marks ';'
 check "a comma is a decimal mark or one of thousands" bash -c "grep -q 'decimal_mark = \"FILL-IN\"' marks.toml && grep -q 'thousands_mark' marks.toml"
+awk 'BEGIN { print "a,b"; for (i = 1; i <= 20; ++i) printf "%d.%03d,x\n", 40 * i, 47 * i }' >points.csv
+says 0 "Column 'a': nothing in the file tells" drafted points ,
+check "and so is a point" bash -c "grep -qF 'decimal_mark = \".\", or type = \"integer\", decimal_mark = \",\", thousands_mark = \".\"' points.toml"
+{ cat points.csv && echo 1.204.332,x; } >groups.csv
+says 0 'Draft written' drafted groups ,
+check "two groups tell" bash -c "grep -q 'thousands_mark = \".\"' groups.toml && ! grep -v '^#' groups.toml | grep FILL-IN"
 
 # What is not understood is named, and nothing of it is told.
 awk 'BEGIN { print "when,kind"; for (i = 10; i < 40; ++i) printf "%d:77 am 3.%d.9999x,%d\n", i, i, i % 7 }' >unknown.csv
 says 0 "Column 'when': dates, times or numbers in a notation that muffle does not know" schema init unknown.csv --out unknown.toml
 check "by its form, in the draft alone" bash -c "grep -q 'does not know: dd:dd aa d.dd.dddda' unknown.toml && ! grep -q 'dd:dd' log && ! grep -qE '77|9999' log unknown.toml"
+awk 'BEGIN { print "price,share,n"; for (i = 0; i < 30; ++i) printf "%s,%s,%s\n", i % 3 ? 2.75 + i % 3 : "$1.50", i % 4 ? 10 * (i % 4) : "10%", i % 5;
+  print "2.75,20,Total" }' >few.csv
+says 0 "Column 'n': a few texts stand among its numbers" drafted few ,
+check "each text among few numbers is named" bash -c "grep -qF '(\"\$1.50\")' few.toml && grep -qF '(\"10%\")' few.toml && grep -qF '(\"Total\")' few.toml"
+says 0 "Column 'price': a few texts stand among its numbers" schema init few.csv --out few-private.toml
+check "of a private file nothing of it" bash -c "! grep -qE 'Total|1.50|10%' few-private.toml"
 
 # R's write.table: each row begins with its name, and the header has none for it.
 printf '"age","sex"\n"1",31,"m"\n"2",45,"f"\n"3",52,"m"\n' >r.csv
@@ -82,7 +94,7 @@ check "rules hold to the second" awk -F, 'NR > 1 && !($1 <= substr($2, 1, 10) &&
 # On a terminal: two questions a column; back; Ctrl-C and quit lose nothing.
 terminal() { script -qec "'$MUFFLE' schema init $1 --separator ${2:-,} --out asked.toml" /dev/null; }
 printf 'age,ward,day,out\n31,surgery,3/4/2020,home\n45,"a, b",5/6/2020,died\n' >people.csv
-printf '%s\n' '' 'integer' '18, 90+' missing back always 'surgery, "a, b"' quit | terminal people.csv >typed
+printf '%s\n' '' 'integer' '18, 90+' back '' missing back always 'surgery, "a, b"' quit | terminal people.csv >typed
 check "no draft, and the answers are this user's alone" bash -c "test ! -e asked.toml && test \"\$(stat -c %a asked.toml.answers)\" = 600 && grep -q 'No draft was written' typed"
 printf '%s\n' yes 2 '' '2020-01-01, 2020-12-31' 'category label' 'home, died' | terminal people.csv >typed
 check "it goes on where it was" bash -c "! grep -q 'Column 1 of 4' typed && grep -q 'Column 3 of 4: day' typed && test ! -e asked.toml.answers"

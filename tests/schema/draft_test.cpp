@@ -138,6 +138,51 @@ TEST(Draft, GoesBackAndTakesUpEarlierAnswers) {
   EXPECT_EQ(columns[1].missing, (std::vector<std::string>{"", "NA"}));
 }
 
+TEST(Draft, AnEmptyAnswerAfterBackKeepsWhatWasAnswered) {
+  std::vector<DraftColumn> columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
+  const std::string asked = ask(columns,
+                                "\"\", NA\n"
+                                "integer missing\n0, 9\n"
+                                // Four questions back, and all again.
+                                "missing\nback\nback\nback\nback\n\n\n\n\na, b\n");
+  EXPECT_THAT(asked, HasSubstr("what is it? [integer missing]: "));
+  EXPECT_THAT(asked, HasSubstr(" [0, 9]: "));
+  EXPECT_EQ(columns[0].hi, 9.0);
+  EXPECT_EQ(columns[0].missing, (std::vector<std::string>{"", "NA"}));
+  EXPECT_EQ(columns[1].missing, (std::vector<std::string>{"", "NA"}));
+  EXPECT_EQ(columns[1].values, (std::vector<std::string>{"a", "b"}));
+
+  // Another answer, and the questions behind it are asked anew; a wrong one changes nothing.
+  columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
+  ask(columns, "\ninteger missing\n0, 9\nback\nback\nnumber\n\n\n\na, b\n");
+  EXPECT_EQ(columns[0].hi, 9.0);
+  columns = of_types({ColumnType::kInteger, ColumnType::kCategory});
+  ask(columns, "\n\n0, 9\nback\nback\ncategory\n\n\na, b\n");
+  EXPECT_EQ(columns[0].type, ColumnType::kCategory);
+  EXPECT_FALSE(columns[0].values) << "bounds are no categories";
+  EXPECT_EQ(columns[1].values, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Draft, BoundsOfTimesMayHaveFractionsAndKeepTheStep) {
+  DraftColumn clock;
+  clock.type = ColumnType::kTime;
+  clock.notation.format = "%H:%M:%S.%3f";
+  EXPECT_EQ(take_bounds("00:00, 23:59:59.999", clock), "");
+  EXPECT_EQ(clock.hi, 86399.999);
+  EXPECT_THAT(take_bounds("00:00, 23:59:59.9x9", clock), HasSubstr("is not"));
+  DraftColumn quarters;
+  quarters.type = ColumnType::kDatetime;
+  quarters.notation.format = "%d.%m.%y %H:%M";
+  quarters.step = 900;
+  EXPECT_EQ(take_bounds("2020-01-01 00:00, 2020-12-31 23:59", quarters), "");
+  EXPECT_EQ(*quarters.hi - *quarters.lo, 366 * 86400.0 - 900) << "23:45";
+  DraftColumn whole;
+  whole.type = ColumnType::kDecimal;
+  whole.decimals = 1;
+  whole.step = 1;
+  EXPECT_THAT(take_bounds("0.0, 99.5", whole), HasSubstr("steps of 1"));
+}
+
 TEST(Draft, ListsAreOneSyntax) {
   using List = std::vector<std::string>;
   EXPECT_EQ(split_list("a, b c ,\"d, e\",\"\", \"f\"\"g\" "), (List{"a", "b c", "d, e", "", "f\"g"}));

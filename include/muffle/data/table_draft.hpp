@@ -13,6 +13,9 @@ namespace muffle::data {
 inline constexpr std::string_view kUnknownNotation =
     "dates, times or numbers in a notation that muffle does not know";
 
+/// Likewise of a column that mostly holds numbers, dates or times, and some texts.
+inline constexpr std::string_view kTextsAmongNumbers = "a few texts stand among its numbers";
+
 /// Columns for a draft of a schema. Their names are from the header of the CSV file `file.features` (without
 /// one they are "column-1", ...). Of columns that the sample has, by name, type, bounds (rounded outwards),
 /// categories and missing values are from its records; what looks like an identifier or free text there

@@ -22,7 +22,7 @@ struct DraftColumn {
   bool guessed = false;          ///< type and notation are a guess, from a look at private records
   std::string note;              ///< for people, a comment above the column
   std::optional<double> lo, hi;  ///< of numbers, dates and times
-  std::optional<double> step;    ///< of numbers, if it is not their last place
+  std::optional<double> step;    ///< of numbers, dates and times, if it is not their last place
   std::optional<int> decimals;   ///< of decimals
   Notation notation;             ///< a text that is kFillIn is open
   std::vector<DraftColumn>
@@ -44,7 +44,7 @@ using KeepAnswers = std::function<void(const std::string& column, const std::vec
 
 /// Asks a person on a terminal, column by column: what it is, and what of its bounds or categories is open.
 /// An empty answer takes what is in brackets, or leaves open what has none. A wrong answer is asked for
-/// again; "back" takes the last one back, "help" says more.
+/// again; "back" goes a question back, whose answer is then in brackets; "help" says more.
 /// @param known  earlier answers, which are not asked for again
 /// @returns false: the person said "quit", or `in` has ended; columns from there on are as they were.
 bool ask_for_columns(std::span<DraftColumn> columns, std::istream& in, std::ostream& out, Answers known = {},

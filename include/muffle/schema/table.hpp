@@ -58,6 +58,34 @@ struct Category {
   bool operator==(const Category&) const = default;
 };
 
+/// Two dates, days or seconds since 1970-01-01 as their column's type counts.
+struct DateBounds {
+  double lo = 0.0, hi = 0.0;
+
+  bool operator==(const DateBounds&) const = default;
+};
+
+/// How far two dates of a row lie apart.
+struct Derivation {
+  enum class Unit {
+    kDays,   ///< of an integer: of the calendar; of a decimal: of 24 hours
+    kYears,  ///< that are completed, as ages count: integers
+  };
+
+  Unit unit = Unit::kDays;
+  std::size_t later = 0, earlier = 0;  ///< of Table::columns: dates or datetimes
+
+  bool operator==(const Derivation&) const = default;
+};
+
+/// Which of a column's categories goes with each of another's.
+struct Determination {
+  std::size_t by = 0;                ///< of Table::columns: categories
+  std::vector<std::uint32_t> codes;  ///< of each of its values
+
+  bool operator==(const Determination&) const = default;
+};
+
 /// A column of the public schema. Every number in it is public: written by people, never read off the data.
 ///
 /// Numbers, dates and times lie on a grid: lo, lo + step, ..., hi, whose bins are public. A category is a
@@ -78,6 +106,17 @@ struct Column {
                          ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
   Notation notation;             ///< of numbers, dates and times
+  /// Of dates and datetimes: a column of Table::columns of the same type. What is a number of a record, and
+  /// has lo, hi, step and edges, is then by how much this one is later than that one (days, or seconds); in
+  /// files both are dates. None: they are its own.
+  std::optional<std::size_t> since;
+  std::optional<DateBounds> dates;  ///< of a column that counts since another by a rule between the two: what
+                                    ///< its own dates lie within
+  /// Not a number of a record: never read nor released, and in samples what follows from the row's dates. lo
+  /// and hi are what can follow (derived_bounds()); there is one bin.
+  std::optional<Derivation> derived;
+  /// Of categories, likewise: what goes with those of another column.
+  std::optional<Determination> determined;
 
   bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
 
@@ -88,8 +127,12 @@ struct Column {
   bool is_number() const { return is_number_type(type); }
   /// Dates, datetimes and times of day.
   bool is_temporal() const { return is_temporal_type(type); }
-  /// It is a number of a record: neither ignored nor the label nor the person.
-  bool is_feature() const { return type != ColumnType::kIgnore && role == ColumnRole::kFeature; }
+  /// It is never read: in samples it follows from other columns of its row.
+  bool follows() const { return derived || determined; }
+  /// It is a number of a record: it neither is ignored nor follows() nor is the label nor the person.
+  bool is_feature() const {
+    return type != ColumnType::kIgnore && role == ColumnRole::kFeature && !follows();
+  }
   /// Bins or categories.
   std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
   /// bins(), and one for the missing value.

@@ -45,6 +45,8 @@ class Grid {
 std::optional<double> parse_number(ColumnType type, std::string_view text);
 /// The text of one, appended: muffle's own way, whatever the column's notation is.
 void write_number(const Column& column, double value, std::string& out);
+/// For people, of a column that counts since another: "3.5 days".
+std::string days_text(const Column& column, double value);
 
 /// Why a field does not fit its column. No misfit carries the field itself: that is private.
 enum class Misfit {
@@ -54,7 +56,9 @@ enum class Misfit {
   kAbove,       ///< over its hi
   kUnknown,     ///< not one of its categories
   kAbsent,      ///< a value is missing, and the column lacks none
+  kTooEarly,    ///< before the date that a rule says it follows (Column::dates): records need not keep rules
 };
+inline constexpr std::size_t kMisfits = 7;
 
 /// For people: "is not a number", "is not one of the column's categories". Without content.
 std::string_view misfit_text(Misfit misfit, const Column& column);
@@ -83,6 +87,8 @@ class ColumnText {
   /// times in seconds, categories by their index in Column::values, or, where numbers_are_texts(), as the
   /// text that this number is. NaN: absent; so is a number that a missing value is spelt as.
   FieldReading read(double number) const;
+  /// Of a column that counts since another: by how much its date is later, in days or seconds.
+  FieldReading read_difference(double later_by) const;
   /// Of categories: one of their texts is a number, and not its own index ("1", "2", "3"). A number in a file
   /// then means what it means as text; one that two categories are spelt as ("1" and "01") means none.
   bool numbers_are_texts() const { return numbers_are_texts_; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,9 @@ inline constexpr std::string_view kFillIn = "FILL-IN";
 Table read_table_toml(const std::filesystem::path& path);
 /// The same of a text. @param name  of the file, for messages
 Table parse_table_toml(std::string_view text, const std::string& name);
+
+/// A bound as a text: as parse_number() (table_text.hpp) has it, and seconds of a datetime or a time may be
+/// left out or have a fraction.
+std::optional<double> parse_bound(ColumnType type, std::string_view text);
 
 }  // namespace muffle::schema

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::data {
+
+/// The dates of a row that others have to do with: those that count since another (schema::Column::since)
+/// wait until both are known. Private: it holds a row's values.
+class Differences {
+ public:
+  enum class Of {
+    kRecords,  ///< what a record is made of: dates that count since another, and these
+    kChecks,   ///< those of which columns are derived, too
+  };
+
+  Differences(const schema::Table& table, Of of);
+
+  void begin();
+  /// Takes note of a field, as text or as a number. @returns whether it is a date that waits: settle() then
+  /// says what it is. All others are read as they are; so is what is missing, or no date.
+  template <class Field>
+  bool take(std::size_t column, const Field& field) {
+    return columns_.empty() || !columns_[column].text ? false : waits(columns_[column], field);
+  }
+  /// After the row's last field: calls each(column, reading) of all that waited. Where the other date is not
+  /// known, neither is the difference: it is missing, or, where it may not be, has no cell (nor has the
+  /// other).
+  template <class Each>
+  void settle(const Each& each) {
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      if (columns_[j].since && columns_[j].value) each(j, reading(columns_[j]));
+    }
+  }
+  /// Of the row at hand, as the file has it: a date that is noted and there.
+  std::optional<double> date(std::size_t column) const { return columns_[column].value; }
+
+ private:
+  struct Column {
+    std::optional<schema::ColumnText> text;  ///< none: it has to do with no difference
+    std::optional<std::size_t> since;
+    std::optional<double> value;
+  };
+
+  static bool waits(Column& column, std::string_view field);
+  static bool waits(Column& column, double field);
+  static bool waits(Column& column, const schema::FieldReading& reading, std::optional<double> value);
+  schema::FieldReading reading(const Column& own) const;
+
+  std::vector<Column> columns_;  ///< the table's; empty: there is nothing to note
+};
+
+}  // namespace muffle::data

@@ -1,0 +1,220 @@
+// Dates that count since another of their row: read from files, checked, and written back.
+#include <gmock/gmock.h>
+
+#include "data/table_fixture.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/data/record_check.hpp"
+#include "muffle/schema/table_toml.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::data::test {
+namespace {
+
+using Codes = std::vector<std::vector<int>>;
+using muffle::test::expect_error;
+
+/// @param discharged  of that column, beside its name and type
+std::string stays_toml(const std::string& discharged, const std::string& type = "date") {
+  return "[[columns]]\nname = \"discharged\"\ntype = \"" + type + "\"\n" + discharged +
+         "\n[[columns]]\nname = \"admitted\"\ntype = \"" + type + "\"\n" +
+         (type == "date"
+              ? "lo = 2020-01-01\nhi = 2020-12-31\nbins = 2\n"
+              : "lo = \"2020-01-01 00:00:00\"\nhi = \"2020-12-31 23:59:00\"\nstep = 60\nbins = 2\n");
+}
+
+/// A rule between the two.
+const std::string kInOrder =
+    "[[constraints]]\nkind = \"compare\"\nleft = \"admitted\"\nop = \"<=\"\nright = \"discharged\"\n";
+
+class DatesSince : public Tables {
+ protected:
+  DataSpec stays(const std::string& toml, schema::OnError on_error = schema::OnError::kRejectFile) const {
+    DataSpec one = spec("stays.csv");
+    one.schema = schema_of(schema::parse_table_toml(toml, "s"), on_error);
+    return one;
+  }
+  std::string written(const schema::Schema& schema, const std::string& format, const Batch& some) const {
+    schema::Records records{schema.shape, {}, some.x, std::vector<std::uint8_t>(some.n)};
+    schema::RecordKind kind = records.kind();
+    kind.table = schema.table;
+    const auto files = find_format(format).writers(folder_.path(), "w", kind);
+    files.front().writer->add(records);
+    files.front().writer->finish([] {});
+    return read_file(folder_ / ("w." + format));
+  }
+};
+
+TEST_F(DatesSince, TheRecordHasTheDifferenceAndFilesHaveTheDate) {
+  const DataSpec one = stays(
+      stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 1, 7, 31]\nmissing = [\"\", \"NA\"]"));
+  const std::string rows =
+      "discharged,admitted\n2020-03-01,2020-03-01\n2020-03-07,2020-03-01\n2021-01-30,2020-12-31\n,2020-07-"
+      "02\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 0}, {1, 0, 0}, {2, 1, 0}, {3, 1, 0}}));
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows) << "and so they come back";
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+}
+
+TEST_F(DatesSince, TimesKeepTheirMinutesAndALearnedGridIsFineWhereStaysAreShort) {
+  const DataSpec one = stays(stays_toml("since = \"admitted\"\nstep = 60\nlo = -0.5\nhi = 100", "datetime"));
+  const schema::Column& column = one.schema.table->columns[0];
+  EXPECT_EQ(column.lo, -43200.0);
+  EXPECT_EQ(column.hi, 8640000.0);
+  EXPECT_TRUE(column.learned);
+  EXPECT_GT(column.bins(), 200u) << "parts that grow with the distance from 0, too";
+  const std::string rows =
+      "discharged,admitted\n2020-03-01T10:31:00,2020-03-01T10:30:00\n2020-02-29T23:00:00,2020-03-01T10:30:"
+      "00\n"
+      "2020-06-08T10:29:00,2020-03-01T10:30:00\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+}
+
+TEST_F(DatesSince, WhatDoesNotFitIsSaidAndClampedToTheBounds) {
+  const std::string toml = stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 1, 7, 31]");
+  const std::string header = "discharged,admitted\n";
+  put("stays.csv",
+      header + "2020-03-01,2020-03-02\n2020-05-01,2020-03-01\n2020-03-01,soon\nlater,2020-03-01\n");
+  const DataSpec clamped = stays(toml, schema::OnError::kClamp);
+  const Batch all = read_all(clamped);
+  EXPECT_EQ(codes_of(all, 0, clamped.schema), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(codes_of(all, 1, clamped.schema), (std::vector<int>{2, 0, 0}));
+  EXPECT_EQ(all.y[2], schema::kNoClass);
+  EXPECT_EQ(all.y[3], schema::kNoClass);
+  EXPECT_THAT(
+      check_records(clamped, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("later than the other date by less than the column's lo"),
+                           testing::HasSubstr("later than the other date by more than the column's hi"),
+                           testing::HasSubstr("column 'admitted': the field is not a date"),
+                           testing::HasSubstr("column 'discharged': the field is not a date")));
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(stays(toml)); });
+}
+
+TEST_F(DatesSince, WhereEitherDateIsMissingSoIsTheDifference) {
+  const DataSpec one =
+      stays(stays_toml("since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 31]\nmissing = [\"\"]") +
+            "missing = [\"-\"]\n");
+  put("stays.csv", "discharged,admitted\n2020-03-07,-\n,2020-03-01\n,-\n2020-03-07,2020-03-01\n");
+  EXPECT_EQ(codes(one), (Codes{{1, 2, 0}, {1, 0, 0}, {1, 2, 0}, {0, 0, 0}}));
+  Batch drawn = read_all(one);
+  drawn.x[0] = schema::position({0, 0.5f}, 2);  // a difference without the date that it counts since
+  EXPECT_THAT(written(one.schema, "csv", drawn), testing::StartsWith("discharged,admitted\n,-\n,2020-"));
+}
+
+// Sentinels are dates; as differences the same numbers are days like any others.
+TEST_F(DatesSince, NoDifferenceIsTakenForAMissingDate) {
+  const DataSpec one = stays(stays_toml(
+      "since = \"admitted\"\nlo = 0\nhi = 30\nbins = [0, 31]\nmissing = [\"1970-01-01\", \"1970-01-05\"]"));
+  put("stays.csv",
+      "discharged,admitted\n2020-03-01,2020-03-01\n2020-03-05,2020-03-01\n1970-01-05,2020-03-01\n");
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 0}, {0, 0, 0}, {1, 0, 0}}));
+}
+
+TEST_F(DatesSince, ARuleBetweenTwoDatesCountsOneSinceTheOther) {
+  const std::string toml = stays_toml("lo = 2020-01-01\nhi = 2021-03-31\nmissing = [\"\"]") + kInOrder;
+  const DataSpec one = stays(toml);
+  ASSERT_EQ(one.schema.table->columns[0].since, 1u);
+  const std::string header = "discharged,admitted\n";
+  const std::string rows = header + "2020-03-01,2020-03-01\n2021-03-31,2020-01-01\n,2020-12-31\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  // Records need not keep rules, and the rule is kept in what is made of them.
+  put("stays.csv", header + "2020-03-01,2020-03-07\n");
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), header + "2020-03-07,2020-03-07\n");
+  EXPECT_THAT(
+      check_records(one, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("earlier than the constraint between it and another date")));
+  // The column's own bounds hold, in records and in samples.
+  put("stays.csv", header + "2021-04-01,2020-12-31\n2019-12-31,2020-01-01\n");
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(one); });
+  EXPECT_THAT(check_records(one, 0, 20).places,
+              testing::ElementsAre(testing::HasSubstr("'discharged': the field is above the column's hi"),
+                                   testing::HasSubstr("'discharged': the field is below the column's lo")));
+  const DataSpec clamped = stays(toml, schema::OnError::kClamp);
+  Batch drawn = read_all(clamped);
+  EXPECT_EQ(written(one.schema, "csv", drawn), header + "2021-03-31,2020-12-31\n2020-01-01,2020-01-01\n");
+  const std::size_t codes = one.schema.table->codes()[0];
+  drawn.x[0] = schema::position({static_cast<std::uint32_t>(codes) - 2, 0.5f}, codes);  // 455 days
+  EXPECT_THAT(written(one.schema, "csv", drawn), testing::HasSubstr("\n2021-03-31,2020-12-31\n"));
+}
+
+TEST_F(DatesSince, WhatIsDerivedIsWrittenAndNeverRead) {
+  const std::string toml =
+      stays_toml("since = \"admitted\"\nstep = 60\nlo = 0\nhi = 100\nmissing = [\"\"]", "datetime") +
+      "[[columns]]\nname = \"nights\"\ntype = \"integer\"\nderive = \"days(discharged - admitted)\"\nmissing "
+      "= [\"NA\"]\n"
+      "[[columns]]\nname = \"stay\"\ntype = \"decimal\"\ndecimals = 2\nsuffix = \" d\"\nmissing = [\"\"]\n"
+      "derive = \"days(discharged-admitted)\"\n"
+      "[[columns]]\nname = \"birth\"\ntype = \"date\"\nlo = 1900-01-01\nhi = 2020-12-31\nbins = 1\n"
+      "[[columns]]\nname = \"age\"\ntype = \"integer\"\nderive = \" years(admitted - birth) \"\n";
+  const DataSpec one = stays(toml);
+  EXPECT_EQ(one.schema.dims(), 3u);
+  EXPECT_EQ(one.schema.table->codes().size(), 3u);
+  const std::string header = "discharged,admitted,nights,stay,birth,age\n";
+  const std::string rows = header +
+                           "2020-03-02T06:00:00,2020-03-01T18:00:00,1,0.50 d,2000-03-01,20\n"
+                           "2020-03-01T18:30:00,2020-03-01T18:00:00,0,0.02 d,2000-03-02,19\n"
+                           ",2020-03-01T18:00:00,NA,,2020-12-31,-1\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+  // Files may lack it; what they have there does not count.
+  put("stays.csv",
+      "discharged,admitted,nights,birth\n2020-03-02T06:00:00,2020-03-01T18:00:00,many,2000-03-01\n");
+  EXPECT_THAT(written(one.schema, "csv", read_all(one)), testing::HasSubstr(",1,0.50 d,2000-03-01,20\n"));
+  EXPECT_THAT(check_records(one, 0, 20).places,
+              testing::ElementsAre(
+                  testing::HasSubstr("column 'nights': the field is not days(discharged - admitted)")));
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+}
+
+TEST_F(DatesSince, WhatIsDeterminedIsWrittenAndNeverRead) {
+  const std::string from =
+      "determined_by = \"sub\"\nfrom = { A = [\"1\", \"3\"], \"b, c\" = [\"2\"] }\nmissing = [\"?\"]\n";
+  const DataSpec one = stays(
+      "[[columns]]\nname = \"grade\"\ntype = \"category\"\nvalues = [\"A\", \"b, c\"]\n" + from +
+      "[[columns]]\nname = \"sub\"\ntype = \"category\"\nvalues = [\"1\", \"2\", \"3\"]\nmissing = [\"\"]\n"
+      "[[columns]]\nname = \"level\"\ntype = \"category\"\nvalues = [\"7\", \"8\"]\ndetermined_by = \"sub\"\n"
+      "from = { 7 = [\"1\", \"2\"], 8 = [\"3\"] }\nmissing = [\"-\"]\n");
+  EXPECT_EQ(one.schema.dims(), 1u);
+  const std::string rows = "grade,sub,level\nA,1,7\n\"b, c\",2,7\nA,3,8\n?,,-\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+  put("stays.csv", "grade,sub\nA,2\n?,1\n?,4\n");
+  DataSpec clamped = one;
+  clamped.schema.on_error = schema::OnError::kClamp;
+  EXPECT_EQ(written(one.schema, "csv", read_all(clamped)), "grade,sub,level\n\"b, c\",2,7\nA,1,7\n?,,-\n");
+  EXPECT_THAT(check_records(clamped, 0, 20).places,
+              testing::ElementsAre(testing::HasSubstr("'grade': the field is not what 'sub' determines"),
+                                   testing::HasSubstr("'grade': the field is not what 'sub' determines"),
+                                   testing::HasSubstr("'sub': the field is not one of")));
+}
+
+TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
+  const auto refused = [&](const std::string& toml, const std::string& why) {
+    expect_error(ExitCode::kConfig, {why}, [&] { (void)schema::parse_table_toml(toml, "s"); });
+  };
+  const std::string bounds = "lo = 0\nhi = 30\n";
+  refused(stays_toml("since = \"nobody\"\n" + bounds), "no column 'nobody'");
+  refused(stays_toml("since = \"discharged\"\n" + bounds), "neither 'since' nor 'derive' of its own");
+  refused(stays_toml("since = \"admitted\"\n" + bounds, "date") + "missing = true\n", "then so may this one");
+  refused(stays_toml("since = \"admitted\"\nhi = 30\n"), "needs 'lo'");
+  refused(stays_toml("since = \"admitted\"\nlo = 0\nhi = 4000000\n"), "years 1 to 9999");
+  refused(stays_toml("since = \"admitted\"\n" + bounds) + kInOrder, "no other comparison");
+  refused("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 9\nsince = \"b\"\n", "only dates");
+}
+
+}  // namespace
+}  // namespace muffle::data::test
