@@ -3,6 +3,8 @@
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME muffle)
 set(shared "${CMAKE_INSTALL_DATAROOTDIR}/muffle")
+# Whatever the checkout's files, and whoever's umask, say.
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 # Libraries of one's own stay where they are; those in the prefix are found from wherever it lies.
 set(programs muffle-site)
@@ -15,13 +17,15 @@ set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_I
 foreach(program IN LISTS programs)
   install(TARGETS ${program} RUNTIME COMPONENT ${program})
 endforeach()
-foreach(page how-to/sites.md how-to/sites-network.md reference/sites.md)  # of a package of that program alone
-  install(FILES docs/${page} DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/muffle-site" COMPONENT muffle-site EXCLUDE_FROM_ALL)
-endforeach()
+# Of a package of that program alone: all pages, since each names others, and the configurations that they name.
+set(of_site DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/muffle-site" COMPONENT muffle-site EXCLUDE_FROM_ALL)
+install(FILES README.md CHANGELOG.md ${of_site})
+install(DIRECTORY docs configs ${of_site})
 
 if(TARGET muffle)
 # The launchers as commands.
 set(commands "${PROJECT_BINARY_DIR}/installed")
+file(MAKE_DIRECTORY "${commands}/bash" "${commands}/fish")
 foreach(launcher local mpirun)
   file(CONFIGURE OUTPUT "${commands}/muffle-${launcher}" @ONLY CONTENT
 "#!/bin/sh
@@ -32,7 +36,14 @@ exec \"$(dirname \"$(realpath \"$0\")\")/../@shared@/launch/@launcher@.sh\" \"$@
 endforeach()
 install(PROGRAMS launch/local.sh launch/mpirun.sh DESTINATION "${shared}/launch")
 install(FILES launch/local-flags.sh launch/supervise.sh DESTINATION "${shared}/launch")
-install(DIRECTORY cluster configs DESTINATION "${shared}" USE_SOURCE_PERMISSIONS)
+install(DIRECTORY cluster configs DESTINATION "${shared}"
+  REGEX "\\.(sh|sbatch)$" PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
+# Links of the documentation to configurations lead somewhere.
+file(RELATIVE_PATH configs "/${CMAKE_INSTALL_DOCDIR}" "/${shared}/configs")
+file(CREATE_LINK "${configs}" "${commands}/configs" SYMBOLIC)
+install(FILES "${commands}/configs" TYPE DOC)
+else()
+install(DIRECTORY configs TYPE DOC)
 endif()
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs TYPE DOC)
@@ -57,6 +68,14 @@ if(NOT MUFFLE_SANITIZE)
   add_custom_command(OUTPUT "${manual}/written" ${write} COMMAND "${CMAKE_COMMAND}" -E touch "${manual}/written"
     DEPENDS ${programs} COMMENT "Writing man pages and completions" VERBATIM)
   add_custom_target(muffle_manual ALL DEPENDS "${manual}/written")
+  if(TARGET muffle)
+    foreach(launcher local mpirun)  # shells look for a command's completion in a file of its name
+      file(CREATE_LINK muffle "${commands}/bash/muffle-${launcher}" SYMBOLIC)
+      file(CREATE_LINK muffle.fish "${commands}/fish/muffle-${launcher}.fish" SYMBOLIC)
+      install(FILES "${commands}/bash/muffle-${launcher}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions")
+      install(FILES "${commands}/fish/muffle-${launcher}.fish" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d")
+    endforeach()
+  endif()
   install(DIRECTORY "${manual}/man/" TYPE MAN PATTERN muffle-site.8 EXCLUDE)
   install(FILES "${manual}/man/man8/muffle-site.8" DESTINATION "${CMAKE_INSTALL_MANDIR}/man8" COMPONENT muffle-site)
 endif()

@@ -19,7 +19,7 @@ set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/PackageDebian.cmake")
 
 set(CPACK_COMPONENTS_ALL muffle muffle-site)
 set(CPACK_DEBIAN_MUFFLE_PACKAGE_NAME muffle)
-set(CPACK_DEBIAN_MUFFLE_PACKAGE_DEPENDS "openmpi-bin")
+set(CPACK_DEBIAN_MUFFLE_PACKAGE_DEPENDS "openmpi-bin, procps")  # the launchers call mpirun and pkill
 set(CPACK_DEBIAN_MUFFLE_PACKAGE_SUGGESTS "dataset-fashion-mnist, slurm-client")
 set(CPACK_DEBIAN_MUFFLE_DESCRIPTION "differentially private synthetic data from sharded records
 MPI ranks each hold a shard of the records and sum a norm-bounded feature

@@ -2,11 +2,6 @@
 # Installs what muffle is built from and run with: on Debian 12, and on Ubuntu 26.04. Ubuntu 24.04 has no LibTorch package.
 set -euo pipefail
 
-if ! command -v apt-get >/dev/null; then
-  echo "install: this is neither Debian nor Ubuntu. What muffle needs, by other systems' names for it, is in docs/how-to/other-systems.md" >&2
-  exit 1
-fi
-
 packages=(
   build-essential cmake ninja-build ccache pkg-config git
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
@@ -17,6 +12,14 @@ packages=(
 )
 # What tests/lint.sh runs, in the versions it is pinned to; newer distributions do not have these versions.
 lint=(clang-format-14 clang-tidy-14 shellcheck)
+
+# elsewhere WHY: what a person needs to know to go on without this script.
+elsewhere() {
+  echo "install: $1. muffle is built from, by Debian's names: ${packages[*]}" >&2
+  echo "install: other systems' names for these, and what was tried where: docs/how-to/other-systems.md" >&2
+  exit 1
+}
+command -v apt-get >/dev/null || elsewhere "this is neither Debian nor Ubuntu: there is no apt-get"
 
 # Boost.Beast of 1.81 or newer: Debian 12 has it beside an older default.
 if apt-cache show libboost1.81-dev >/dev/null 2>&1; then packages+=(libboost1.81-dev); else packages+=(libboost-dev); fi
@@ -42,10 +45,7 @@ fi
 apt=(apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300) # a mirror that fails now and then; another apt at work
 "${root[@]}" "${apt[@]}" update -qq
 for p in "${missing[@]}"; do
-  apt-cache show "$p" >/dev/null 2>&1 || {
-    echo "install: this distribution has no package $p: muffle was built on Debian 12 and Ubuntu 26.04" >&2
-    exit 1
-  }
+  apt-cache show "$p" >/dev/null 2>&1 || elsewhere "this distribution has no package $p; muffle was built on Debian 12 and Ubuntu 26.04"
 done
 for p in "${missing_lint[@]}"; do
   if apt-cache show "$p" >/dev/null 2>&1; then missing+=("$p"); else echo "install: this distribution has no $p; tests/lint.sh will skip it"; fi

@@ -10,15 +10,14 @@ here="$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)"
 source "$here/launch/supervise.sh"
 
 if (($# < 2)) || ! [[ $1 =~ ^[1-9][0-9]*$ ]]; then
-  echo "usage: ${0##*/} RANKS VERB [OPTIONS]   (muffle --help lists the verbs)" >&2
+  echo "usage: $called RANKS VERB [OPTIONS]   (muffle --help lists the verbs)" >&2
   exit 2
 fi
 ranks=$1
 shift
 muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
-# Installed, this is PREFIX/share/muffle/launch, wherever the prefix lies now.
 if [[ -z ${MUFFLE_BINARY:-} && $here == */share/muffle ]]; then muffle=${here%/share/muffle}/bin/muffle; fi
-[[ -x $muffle ]] || { echo "${0##*/}: $muffle is not built; run launch/build.sh first" >&2; exit 2; }
+[[ -x $muffle ]] || { echo "$called: $muffle is not built; run launch/build.sh first" >&2; exit 2; }
 
 # shellcheck source=launch/local-flags.sh
 source "$here/launch/local-flags.sh"

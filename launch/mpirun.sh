@@ -19,11 +19,11 @@ here="$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)"
 source "$here/launch/supervise.sh"
 
 usage() {
-  sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed "s|launch/mpirun.sh|$called|" >&2
   exit 2
 }
 refuse() {
-  echo "${0##*/}: $*" >&2
+  echo "$called: $*" >&2
   exit 2
 }
 
@@ -52,7 +52,6 @@ shift
 [[ $grace =~ ^[1-9][0-9]*$ ]] || refuse "--grace is a number of seconds above 0, not '$grace'"
 [[ $limit =~ ^[0-9]+(\.[0-9]+)?[smhd]?$ ]] || refuse "--limit is a time such as 90m (s, m, h or d; 0: never), not '$limit'"
 muffle=${MUFFLE_BINARY:-$here/build/cpu/bin/muffle}
-# Installed, this is PREFIX/share/muffle/launch, wherever the prefix lies now.
 if [[ -z ${MUFFLE_BINARY:-} && $here == */share/muffle ]]; then muffle=${here%/share/muffle}/bin/muffle; fi
 [[ -x $muffle ]] || refuse "$muffle is not built; run launch/build.sh, or set MUFFLE_BINARY"
 version=$(ompi_info --version 2>/dev/null || true)
@@ -79,7 +78,7 @@ while IFS= read -r name; do flags+=(-x "$name"); done < <(compgen -e MUFFLE_ || 
 run_job setsid setpriv --pdeathsig USR1 timeout --foreground --signal=USR1 --kill-after="$grace" --preserve-status "$limit" \
   setpriv --pdeathsig TERM mpirun "${flags[@]}" "${mpi[@]}" "$muffle" "$@" </dev/null
 if ((code > 192)); then # one of mpirun's daemons was lost: 205
-  echo "${0##*/}: mpirun ended with $code: a host was lost; exit code 69 (a rank is missing)" >&2
+  echo "$called: mpirun ended with $code: a host was lost; exit code 69 (a rank is missing)" >&2
   exit 69
 fi
 exit "$code"

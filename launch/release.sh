@@ -35,26 +35,42 @@ start=$SECONDS
 if [[ -z $untested ]]; then launch/test.sh thorough; fi
 tested=$((SECONDS - start))
 
+umask 022 # and no group may write: dpkg would hand that on
 archive=$folder/muffle-$version.tar.xz
-git archive --prefix="muffle-$version/" HEAD | xz -9e -T1 >"$archive"
+git -c tar.umask=022 archive --prefix="muffle-$version/" HEAD | xz -9e -T1 >"$archive"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tar -C "$work" -xf "$archive"
+tar -C "$work" --no-same-permissions -xf "$archive"
 start=$SECONDS
 (
   cd "$work/muffle-$version"
-  cmake --preset cpu -DMUFFLE_TESTS=OFF -DMUFFLE_WERROR=ON >"$work/log" 2>&1 && cmake --build build/cpu >>"$work/log" 2>&1 && cmake --build build/cpu --target package >>"$work/log" 2>&1
+  # Messages name a source file as the archive does, not where it lay.
+  cmake --preset cpu -DMUFFLE_TESTS=OFF -DMUFFLE_WERROR=ON -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$PWD/=" >"$work/log" 2>&1 && cmake --build build/cpu >>"$work/log" 2>&1 && cmake --build build/cpu --target package >>"$work/log" 2>&1
 ) || { tail -50 "$work/log" >&2; die "the archive does not build"; }
 built=$((SECONDS - start))
 cp "$work/muffle-$version/build/cpu/packages/"*.deb "$folder/"
+if command -v lintian >/dev/null; then
+  lintian --fail-on error,warning --suppress-tags-from-file cmake/lintian-left-as-is.txt "$folder/"*.deb || die "lintian complains of the packages"
+  looked="lintian found nothing"
+else
+  looked="NOT LOOKED AT by lintian, which is not there"
+fi
 
 {
   echo "muffle $version, commit $(git rev-parse HEAD), $(date -u +%F)"
   if [[ -n $untested ]]; then echo "NOT TESTED by launch/test.sh thorough: $untested"; else echo "launch/test.sh thorough: passed in $tested s"; fi
-  echo "built from the archive in $built s by $(c++ --version | head -n 1)"
+  echo "built from the archive in $built s by $(c++ --version | head -n 1); $looked"
 } >"$folder/RELEASE.txt"
+# Whom ssh-keygen is to believe, in its own format; the same line is published elsewhere, or it vouches for nothing.
+if [[ -n $key ]]; then
+  public=$(if [[ -r $key.pub ]]; then cat "$key.pub"; else ssh-keygen -y -f "$key"; fi)
+  echo "muffle namespaces=\"muffle-release\" $(cut -d ' ' -f 1,2 <<<"$public")" >"$folder/allowed_signers"
+fi
 (cd "$folder" && sha256sum -- * >SHA256SUMS.part && mv SHA256SUMS.part SHA256SUMS)
-if [[ -n $key ]]; then ssh-keygen -Y sign -q -f "$key" -n muffle-release "$folder/SHA256SUMS"; fi
+if [[ -n $key ]]; then
+  ssh-keygen -Y sign -q -f "$key" -n muffle-release "$folder/SHA256SUMS"
+  ssh-keygen -Y verify -f "$folder/allowed_signers" -I muffle -n muffle-release -s "$folder/SHA256SUMS.sig" <"$folder/SHA256SUMS" >&2
+fi
 echo "release: $folder"
 (cd "$folder" && du -b -- * | awk '{printf "  %12d  %s\n", $1, $2}')
-[[ -n $key ]] || echo "release: not signed: --key names an SSH key; whoever checks runs ssh-keygen -Y verify -n muffle-release"
+[[ -n $key ]] || echo "release: not signed: --key names an SSH key; docs/development.md says how it is checked"

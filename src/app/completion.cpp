@@ -28,6 +28,9 @@ void for_each_verb(const VerbText& verb, const std::string& words,
     for_each_verb(inner, words.empty() ? inner.name : words + " " + inner.name, call);
 }
 
+/// Commands that start the program on several ranks.
+bool has_launchers(const ManualText& text) { return text.muffle.name == "muffle"; }
+
 std::string names_of(const std::vector<VerbText>& verbs) {
   std::vector<std::string> names;
   for (const VerbText& verb : verbs) names.push_back(verb.name);
@@ -115,7 +118,7 @@ _muffle() {
     elif [[ -n $verbs ]]; then
       kind=words words=$verbs
     else
-      kind=file
+      _muffle_operand "$path"
     fi
   fi
   case $kind in
@@ -139,8 +142,40 @@ _muffle() {
 complete -F _muffle muffle
 )";
 
+// Behind a launcher's number of ranks, or its "--", stands what is typed behind muffle.
+constexpr const char* kBashLaunched = R"(_muffle_launched() {
+  local i=2
+  if [[ ${COMP_WORDS[0]} == *mpirun ]]; then
+    for ((i = 1; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]} != -- ]] || break; done
+    i=$((i + 1))
+  fi
+  COMPREPLY=()
+  ((COMP_CWORD >= i)) || return 0
+  COMP_WORDS=(muffle "${COMP_WORDS[@]:i}") COMP_CWORD=$((COMP_CWORD - i + 1))
+  _muffle
+}
+complete -F _muffle_launched muffle-local muffle-mpirun
+)";
+
+std::string bash_action(const OptionText& option) {
+  switch (completes(option)) {
+    case Completes::kFile:
+      return "kind=file";
+    case Completes::kFolder:
+      return "kind=folder";
+    case Completes::kKey:
+      return "kind=key";
+    case Completes::kWords:
+      return fmt::format("kind=words words='{}'",
+                         in_quotes(fmt::format("{}", fmt::join(option.values, " "))));
+    case Completes::kNothing:
+      break;
+  }
+  return "kind=nothing";
+}
+
 std::string bash(const ManualText& text) {
-  std::string verbs, values;
+  std::string verbs, values, operands;
   for_each_verb(text.muffle, "", [&](const VerbText& verb, const std::string& words) {
     std::vector<std::string> options;
     for (const OptionText& option : verb.options) {
@@ -148,26 +183,10 @@ std::string bash(const ManualText& text) {
       if (option.value.empty()) continue;
       std::vector<std::string> patterns;
       for (const std::string& name : option.names) patterns.push_back("'" + words + " " + name + "'");
-      std::string action = "kind=nothing";
-      switch (completes(option)) {
-        case Completes::kFile:
-          action = "kind=file";
-          break;
-        case Completes::kFolder:
-          action = "kind=folder";
-          break;
-        case Completes::kKey:
-          action = "kind=key";
-          break;
-        case Completes::kWords:
-          action = fmt::format("kind=words words='{}'",
-                               in_quotes(fmt::format("{}", fmt::join(option.values, " "))));
-          break;
-        case Completes::kNothing:
-          break;
-      }
-      values += fmt::format("    {}) {} ;;\n", fmt::join(patterns, " | "), action);
+      values += fmt::format("    {}) {} ;;\n", fmt::join(patterns, " | "), bash_action(option));
     }
+    if (!verb.operands.empty())
+      operands += fmt::format("    '{}') {} ;;\n", words, bash_action(verb.operands.front()));
     verbs += fmt::format("    '{}') verbs='{}' options='{}' ;;\n", words, names_of(verb.verbs),
                          fmt::join(options, " "));
   });
@@ -175,8 +194,9 @@ std::string bash(const ManualText& text) {
          "disable=SC2034,SC2209\n_muffle_keys='" +
          all_keys(text) + "'\n_muffle_verb() {\n  case $1 in\n" + verbs +
          "  esac\n}\n_muffle_value() {\n  case \"$1 $2\" in\n" + values +
+         "  esac\n}\n_muffle_operand() {\n  case $1 in\n" + operands +
          "  esac\n}\n_muffle_key() {\n  case $1 in\n" + key_cases(text) + "  esac\n}\n" +
-         std::string(kBashEnd).substr(1);
+         std::string(kBashEnd).substr(1) + (has_launchers(text) ? kBashLaunched : "");
 }
 
 /// Of an _arguments specification: brackets end a description, colons an element.
@@ -211,9 +231,21 @@ std::string zsh_function(const std::string& words) {
   return out;
 }
 
+constexpr const char* kZshLaunched = R"(_muffle_launched() {
+  local first=3
+  if [[ $words[1] == *mpirun ]]; then first=$((${words[(ie)--]} + 1)); fi
+  ((CURRENT >= first)) || return 1
+  words=(muffle "${(@)words[first,-1]}")
+  ((CURRENT -= first - 2))
+  _muffle_verb
+}
+_muffle() { if [[ $service == muffle ]]; then _muffle_verb "$@"; else _muffle_launched; fi }
+)";
+
 std::string zsh(const ManualText& text) {
-  std::string out =
-      "#compdef muffle\n# Completion of muffle in zsh: muffle completion zsh > a folder of $fpath/_muffle\n";
+  const std::string commands = has_launchers(text) ? "muffle muffle-local muffle-mpirun" : "muffle";
+  std::string out = "#compdef " + commands +
+                    "\n# Completion of muffle in zsh: muffle completion zsh > a folder of $fpath/_muffle\n";
   out += "_muffle_set() {\n  local words= keys='" + all_keys(text) +
          "' name\n  if compset -P 1 '*='; then\n    case ${IPREFIX%=} in\n" + key_cases(text) +
          "    esac\n    compadd -- ${=words}\n  else\n    if [[ $PREFIX == map.*.* ]]; then\n      "
@@ -246,9 +278,9 @@ std::string zsh(const ManualText& text) {
     out += "      esac\n      ;;\n  esac\n}\n";
   });
   // Sourced, or as a file of $fpath, whose text is the function's first call.
-  return out +
-         "_muffle() { _muffle_verb \"$@\"; }\nif [[ $funcstack[1] == _muffle ]]; then\n  _muffle "
-         "\"$@\"\nelse\n  compdef _muffle muffle\nfi\n";
+  return out + (has_launchers(text) ? kZshLaunched : "_muffle() { _muffle_verb \"$@\"; }\n") +
+         "if [[ $funcstack[1] == _muffle ]]; then\n  _muffle \"$@\"\nelse\n  compdef _muffle " + commands +
+         "\nfi\n";
 }
 
 /// Between single quotes, where fish knows \' and \\.
@@ -281,6 +313,39 @@ function __muffle_set --description 'keys, and values of the one that was typed'
         switch $key
 )";
 
+constexpr const char* kFishLaunched =
+    R"(function __muffle_launched --description 'what muffle offers, behind a launcher'
+    set -l words (commandline -opc)
+    set -l token (commandline -ct)
+    set -l before 2
+    if string match -q -- '*mpirun' $words[1]
+        set before (contains -i -- -- $words); or return
+    end
+    test (count $words) -ge $before; or return
+    set -l rest
+    test (count $words) -gt $before; and set rest (string escape -- $words[(math $before + 1)..])
+    complete -C "muffle $rest $token"
+end
+complete -c muffle-local -c muffle-mpirun -f -a '(__muffle_launched)'
+)";
+
+/// What `complete` takes for an option's value or an operand.
+std::string fish_value(const OptionText& option) {
+  switch (completes(option)) {
+    case Completes::kFile:
+      return " -r -F";
+    case Completes::kFolder:
+      return " -x -a '(__fish_complete_directories)'";
+    case Completes::kKey:
+      return " -x -a '(__muffle_set)'";
+    case Completes::kWords:
+      return fmt::format(" -x -a '{}'", fish_text(fmt::format("{}", fmt::join(option.values, " "))));
+    case Completes::kNothing:
+      break;
+  }
+  return " -x";
+}
+
 std::string fish(const ManualText& text) {
   std::string out = kFishBegin;
   for_each_choice(text, [&](const std::string& pattern, const std::string& words) {
@@ -299,36 +364,18 @@ std::string fish(const ManualText& text) {
     for (const VerbText& inner : verb.verbs)
       out += fmt::format("complete -c muffle -n '__muffle_wants {}' -a {} -d '{}'\n", words, inner.name,
                          fish_text(inner.about));
-    if (!verb.operands.empty()) out += fmt::format("complete -c muffle -n '{}' -F\n", at);
+    if (!verb.operands.empty())
+      out += fmt::format("complete -c muffle -n '{}'{}\n", at, fish_value(verb.operands.front()));
     for (const OptionText& option : verb.options) {
       std::string names;
       for (const std::string& name : option.names)
         names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      std::string value;
-      if (!option.value.empty()) {
-        switch (completes(option)) {
-          case Completes::kFile:
-            value = " -r -F";
-            break;
-          case Completes::kFolder:
-            value = " -x -a '(__fish_complete_directories)'";
-            break;
-          case Completes::kKey:
-            value = " -x -a '(__muffle_set)'";
-            break;
-          case Completes::kWords:
-            value = fmt::format(" -x -a '{}'", fish_text(fmt::format("{}", fmt::join(option.values, " "))));
-            break;
-          case Completes::kNothing:
-            value = " -x";
-            break;
-        }
-      }
+      const std::string value = option.value.empty() ? "" : fish_value(option);
       out +=
           fmt::format("complete -c muffle -n '{}'{}{} -d '{}'\n", at, names, value, fish_text(option.help));
     }
   });
-  return out;
+  return out + (has_launchers(text) ? kFishLaunched : "");
 }
 
 void replace_all(std::string& text, std::string_view word, std::string_view with) {
@@ -349,7 +396,13 @@ std::string named_after(const std::string& program, std::string script) {
 
 }  // namespace
 
-std::string completion(const ManualText& text, const std::string& shell) {
+std::string completion(const ManualText& manual, const std::string& shell) {
+  ManualText text = manual;
+  for (VerbText& verb : text.muffle.verbs) {
+    for (OptionText& operand : verb.operands) {
+      if (operand.value == "PAGE") operand.values = page_names(manual);
+    }
+  }
   const std::string& program = text.muffle.name;
   if (shell == "bash") return named_after(program, bash(text));
   if (shell == "zsh") return named_after(program, zsh(text));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -109,12 +110,34 @@ std::string help_of(const OptionText& option) {
   return out;
 }
 
-/// "the whole job; everything" without what follows the first line.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+/// The first sentence on one line, without its point: what whatis(1) shows.
+std::string first_sentence(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  text.resize(std::min(text.find(". "), text.size()));
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
 
 /// Of the program: "muffle.1"; another's than muffle's is among an administrator's commands, where its name
 /// is no verb's: "muffle-site.8".
 std::string page_of(const std::string& program) { return program + (program == "muffle" ? ".1" : ".8"); }
+
+/// Only what man(1) finds where that program alone is installed: of muffle-site one page, and it prints the
+/// others itself.
+/// @param own  on the program's own page  @param verbs  pages of inner verbs
+void see_also(Page& page, const std::string& program, bool own, const std::vector<std::string>& verbs) {
+  page.heading("SEE ALSO");
+  if (program == "muffle") {
+    std::string others = own ? "" : ".BR muffle (1),\n";
+    others += ".BR muffle\\-config (5)";
+    for (const std::string& verb : verbs) others += ",\n.BR " + roff(verb) + " (1)";
+    page.raw(others);
+    return;
+  }
+  if (!own) page.raw(".BR " + roff(program) + " (8)");
+  page.paragraph(fmt::format("{} man PAGE prints muffle-config{}{}.", program, verbs.empty() ? "" : ", ",
+                             fmt::join(verbs, ", ")));
+}
 
 /// Of verbs pages are named after muffle's, whichever program prints them. @param words  "ledger show"; of
 /// the program itself empty
@@ -125,7 +148,7 @@ void add_pages(const ManualText& manual, const VerbText& verb, const std::string
   for (char& c : name) c = c == ' ' ? '-' : c;
   const std::string command = words.empty() ? program : "muffle " + words;
   const std::string file = words.empty() ? page_of(program) : name + ".1";
-  Page page(file.substr(0, file.size() - 2), file.back() - '0', manual.version, first_line(verb.about));
+  Page page(file.substr(0, file.size() - 2), file.back() - '0', manual.version, first_sentence(verb.about));
   page.heading("SYNOPSIS");
   std::string synopsis = "\\fB" + roff(command) + "\\fR";
   if (!verb.verbs.empty()) synopsis += " \\fIVERB\\fR";
@@ -146,11 +169,9 @@ void add_pages(const ManualText& manual, const VerbText& verb, const std::string
   for (const OptionText& option : verb.options) page.item(label_of(option), help_of(option));
   page.heading("SETTINGS AND EXIT CODES");
   page.paragraph(manual.footer);
-  page.heading("SEE ALSO");
-  std::string others = ".BR muffle\\-config (5)";
-  if (!words.empty() || program != "muffle") others = ".BR muffle (1),\n" + others;
-  for (const VerbText& inner : verb.verbs) others += ",\n.BR " + roff(name + "-" + inner.name) + " (1)";
-  page.raw(others);
+  std::vector<std::string> inner_pages;
+  for (const VerbText& inner : verb.verbs) inner_pages.push_back(name + "-" + inner.name);
+  see_also(page, program, words.empty(), inner_pages);
   out[file] = page.text();
   for (const VerbText& inner : verb.verbs)
     add_pages(manual, inner, words.empty() ? inner.name : words + " " + inner.name, out);
@@ -169,7 +190,8 @@ std::string config_page(const ManualText& manual) {
       page.item("\\fB" + roff(key.name) + "\\fR = " + roff(key.preset), key.help);
   }
   page.heading("SEE ALSO");
-  page.raw(".BR muffle (1)");
+  const std::string program = page_of(manual.muffle.name);
+  page.raw(fmt::format(".BR {} ({})", roff(manual.muffle.name), program.back()));
   return page.text();
 }
 
@@ -186,15 +208,20 @@ std::map<std::string, std::string> man_pages(const ManualText& text) {
   return out;
 }
 
+std::vector<std::string> page_names(const ManualText& text) {
+  std::vector<std::string> names;
+  for (const auto& [file, _] : man_pages(text)) names.push_back(file.substr(0, file.find('.')));
+  return names;
+}
+
 std::string man(const ManualText& text, const std::string& page, const std::string& folder) {
   const std::map<std::string, std::string> pages = man_pages(text);
   if (folder.empty()) {
     for (const char* section : {".8", ".1", ".5"}) {
       if (const auto found = pages.find(page + section); found != pages.end()) return found->second;
     }
-    std::vector<std::string> names;
-    for (const auto& [file, _] : pages) names.push_back(file.substr(0, file.find('.')));
-    throw UsageError(fmt::format("'{}' is no page of the manual: {}.", page, fmt::join(names, ", ")));
+    throw UsageError(
+        fmt::format("'{}' is no page of the manual: {}.", page, fmt::join(page_names(text), ", ")));
   }
   for (const auto& [file, roff] : pages) {
     const std::filesystem::path into = std::filesystem::path(folder) / ("man" + file.substr(file.size() - 1));

@@ -38,10 +38,14 @@ ManualText describe(const CLI::App& app);
 /// "muffle-config.5". In roff's man macros.
 std::map<std::string, std::string> man_pages(const ManualText& text);
 
+/// Their names, as `muffle man` takes them: "muffle-ledger-show".
+std::vector<std::string> page_names(const ManualText& text);
+
 inline const std::vector<std::string> kShells{"bash", "zsh", "fish"};
-/// A script that makes a shell complete verbs, options, files, the keys of --set and their values.
+/// A script that makes a shell complete verbs, options, operands, the keys of --set and their values; of
+/// muffle also behind its launchers muffle-local and muffle-mpirun.
 /// @param shell  one of kShells
-std::string completion(const ManualText& text, const std::string& shell);
+std::string completion(const ManualText& manual, const std::string& shell);
 
 /// `muffle man`: prints a page, or writes all of them. @throws UsageError  no such page; IoError.
 /// @param page  "muffle-run"  @param folder  gets man1/ and so on; empty: the page is printed

@@ -7,14 +7,19 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 [[ -f ${BUILD:?}/manual/written ]] || { echo "the manual was not built (sanitizers, or one target alone)"; exit 77; }
 
 # A build folder may be installed by somebody else meanwhile: the manifest is ours for this moment alone.
+umask 002
 check "it installs" cmake --install "$BUILD" --prefix "$work/prefix" >"$work/log" 2>&1
 cp "$BUILD/install_manifest.txt" "$work/manifest"
 for file in bin/muffle bin/muffle-site share/man/man8/muffle-site.8 share/bash-completion/completions/muffle-site \
   share/zsh/site-functions/_party_muffle share/fish/vendor_completions.d/muffle-site.fish bin/muffle-local bin/muffle-mpirun share/man/man1/muffle-run.1 share/man/man5/muffle-config.5 \
   share/bash-completion/completions/muffle share/zsh/site-functions/_muffle share/fish/vendor_completions.d/muffle.fish \
+  share/bash-completion/completions/muffle-local share/fish/vendor_completions.d/muffle-mpirun.fish \
   share/muffle/configs/schemas/adult.toml share/muffle/cluster/whole.sbatch share/doc/muffle/LICENSE share/doc/muffle/docs/README.md; do
   check "there is $file" test -s "$work/prefix/$file"
 done
+check "links of its pages lead somewhere" python3 "$root/tests/docs_links.py" --pages "$work/prefix/share/doc/muffle"
+check "nobody but the owner may write it" test -z "$(find "$work/prefix" ! -type l -perm /022)"
+check "batch scripts are commands, configurations are none" test -x "$work/prefix/share/muffle/cluster/whole.sbatch" -a ! -x "$work/prefix/share/muffle/configs/adult.toml"
 missing=0
 while read -r file; do [[ -e $file ]] || missing=$((missing + 1)); done <"$work/manifest"
 check "the manifest is true" test "$missing" = 0
@@ -34,11 +39,13 @@ there out release.mfl privacy.txt
 says 74 'model.mfl' "$bin/muffle" sample --config fashion-mnist.toml --out out # which the part with LibTorch looks for
 check "by the name that the documentation has" "$bin/muffle" plan --config configs/adult.toml --format json
 ln -s "$bin/muffle-local" "$work/link"
+says 2 'usage: muffle-local RANKS' "$bin/muffle-local" --help
+says 2 '^ *muffle-mpirun -n 8' "$bin/muffle-mpirun" --help
 check "a link to a launcher finds the program, too" "$work/link" 1 --version
 
 mv "$work/moved/muffle-1" "$work/prefix"
 touch "$work/prefix/share/somebody-else"
 check "it is taken away again" cmake -D "MANIFEST=$work/manifest" -P "$root/cmake/Uninstall.cmake"
-check "all of it, and nothing else" test "$(find "$work/prefix" -type f)" = "$work/prefix/share/somebody-else"
+check "all of it, and nothing else" test "$(find "$work/prefix" ! -type d)" = "$work/prefix/share/somebody-else"
 check "with the folders of its own" test ! -e "$work/prefix/share/muffle"
 finish

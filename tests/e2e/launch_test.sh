@@ -229,6 +229,6 @@ refused "--threads is a number" "${mpirun_sh[@]}" --threads many -- doctor
 refused "launch/mpirun.sh -n 8" "${mpirun_sh[@]}" --threads
 refused "launch/mpirun.sh -n 8" "${mpirun_sh[@]}" doctor
 OPEN_MPI=5.0.10 refused "Open MPI v5.0.10: its mpirun ends with 0 when a host is lost" "${mpirun_sh[@]}" -- doctor
-refused "usage: local.sh RANKS" "$launch/local.sh" 0 doctor
-refused "usage: local.sh RANKS" "$launch/local.sh" 2
+refused "usage: launch/local.sh RANKS" "$launch/local.sh" 0 doctor
+refused "usage: launch/local.sh RANKS" "$launch/local.sh" 2
 finish

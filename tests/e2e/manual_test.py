@@ -55,11 +55,11 @@ def all_verbs(verb=()):
         yield from all_verbs((*verb, inner))
 
 
-def in_bash(script, words, cur):
+def in_bash(script, words, cur, function=FUNCTION):
     """What bash offers behind `words` when `cur` was typed; its own cuts at "=" are made here."""
     pieces = [p for w in [*words, cur] for p in (re.split("(=)", w) if "=" in w else [w])]
     quoted = " ".join("'" + p + "'" for p in pieces)
-    done = run("bash", "-c", f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(pieces) - 1}; {FUNCTION}; "
+    done = run("bash", "-c", f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(pieces) - 1}; {function}; "
                'printf "%s\\n" "${COMPREPLY[@]}"')
     check(f"bash says nothing else for {words} {cur}", done.stderr == "", done.stderr)
     return set(done.stdout.split())
@@ -71,6 +71,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         muffle("man", "--out", folder)
         pages = {f"man{s}/{name}" for s in "18" if os.path.isdir(f"{folder}/man{s}") for name in os.listdir(f"{folder}/man{s}")}
+        names = {name[:-2] for _, _, files in os.walk(folder) for name in files}
         page_of = {v: "man1/" + "-".join(("muffle", *v)) + ".1" for v in verbs}
         if SITE:
             page_of[()] = "man8/muffle-site.8"
@@ -85,6 +86,16 @@ def main():
             name = "-".join(("muffle", *verb))
             with open(f"{folder}/{page_of[verb]}", encoding="utf-8") as file:
                 page = file.read()
+            whatis = plain(re.search(r"^\.SH NAME\n\S+ \\- (.*)", page, re.M)[1])
+            about = " ".join(plain(page.split(".SH DESCRIPTION\n.PP\n")[1].split("\n.SH")[0]).split())
+            check(f"whatis({name}) is its first sentence", about == whatis or about.startswith(whatis + "."), whatis)
+            others = plain(page.split(".SH SEE ALSO\n")[1])
+            installed = {"muffle-site (8)"} if SITE else {f"{n} (1)" for n in names} | {"muffle-config (5)"}
+            referred = set(re.findall(r"^\.BR (.*?),?$", others, re.M))
+            check(f"{name}(1) refers to pages that man finds", referred <= installed, f"{referred - installed}")
+            if SITE:
+                printed = set(re.search(r"^muffle-site man PAGE prints (.*)\.$", others, re.M)[1].split(", "))
+                check("and to those that the program prints", "muffle-config" in printed <= names, f"{printed - names}")
             listed = page.split(".SH OPTIONS")[1].split(".SH")[0]
             in_page = set(re.findall(r"\\fB(--?[\w-]+)\\fR", plain(listed)))
             check(f"{name}(1) has the options of --help", in_page == options, f"{in_page ^ options}")
@@ -109,10 +120,26 @@ def main():
         check("bash completes a map's own keys", "map.coarse.weight=" in in_bash(scripts["bash"], [PROGRAM, *SETS, "--set"], "map.coarse.we"))
         check("bash offers an option's values", in_bash(scripts["bash"], [PROGRAM, "verify", "--format"], "") == {"text", "json"})
         check("bash offers the values of --option=", in_bash(scripts["bash"], [PROGRAM, "verify"], "--format=j") == {"json"})
+        check("bash offers an operand's values", in_bash(scripts["bash"], [PROGRAM, "completion"], "") == set(scripts))
+        check("bash offers every page", in_bash(scripts["bash"], [PROGRAM, "man"], "") == names)
+        check("bash offers files where a file is meant", in_bash(scripts["bash"], [PROGRAM, "verify"], folder + "/zs") == {scripts["zsh"]})
+        check("and nothing where nothing is", in_bash(scripts["bash"], [PROGRAM, "account"], "") == set())
+        if not SITE:
+            check("bash completes behind muffle-local", in_bash(scripts["bash"], ["muffle-local", "2"], "", "_muffle_launched") == set(help_of(())[1]))
+            check("and behind muffle-mpirun",
+                  in_bash(scripts["bash"], ["muffle-mpirun", "-n", "2", "--", "verify", "--format"], "", "_muffle_launched") == {"text", "json"})
+            check("not before", in_bash(scripts["bash"], ["muffle-mpirun", "-n"], "", "_muffle_launched") == set())
         check("the bash script is sound", run("bash", "-n", scripts["bash"]).stderr == "")
         if shutil.which("zsh"):
             done = run("zsh", "-f", "-c", f"autoload -Uz compinit; compinit -D; source {scripts['zsh']}; print $_comps[{PROGRAM}] $+functions[{FUNCTION}_ledger_show]")
             check("zsh takes the script", done.stdout.split() == [FUNCTION, "1"] and done.stderr == "", done.stdout + done.stderr)
+            if not SITE:
+                def launched(*words):
+                    return run("zsh", "-f", "-c", f"autoload -Uz compinit; compinit -D; source {scripts['zsh']}; _muffle_verb() {{ print $CURRENT $words }}; "
+                               f"service={words[0]} words=({' '.join(words)}) CURRENT={len(words)}; _muffle").stdout.split()
+                check("zsh completes behind muffle-local", launched("muffle-local", "2", "verify", "-") == ["3", "muffle", "verify", "-"])
+                check("and behind muffle-mpirun", launched("muffle-mpirun", "-n", "2", "--", "ver") == ["2", "muffle", "ver"])
+                check("not before", launched("muffle-mpirun", "-n", "2") == launched("muffle-local", "2") == [])
         if shutil.which("fish"):
             def in_fish(line):
                 done = run("fish", "--no-config", "-c", f"source {scripts['fish']}; complete -C '{line}'", env={**os.environ, "HOME": folder})
@@ -121,6 +148,12 @@ def main():
             check("fish offers the verbs", in_fish(PROGRAM + " ") == set(help_of(())[1]))
             check("fish offers a verb's options", in_fish(PROGRAM + " ledger show --") >= {o for o in help_of(("ledger", "show"))[0] if o.startswith("--")})
             check("fish offers an option's values", in_fish(PROGRAM + " verify --format ") == {"text", "json"})
+            check("fish offers an operand's values", in_fish(PROGRAM + " completion ") == set(scripts))
+            check("fish offers pages", in_fish(PROGRAM + " man muffle-accoun") == {"muffle-account"})
+            if not SITE:
+                check("fish completes behind muffle-local", in_fish("muffle-local 2 ") == set(help_of(())[1]))
+                check("and behind muffle-mpirun", in_fish("muffle-mpirun -n 2 -- verify --format ") == {"text", "json"})
+                check("not before", in_fish("muffle-mpirun -n 2") == in_fish("muffle-local ") == set())
             check("fish offers keys", "data.records=" in in_fish(" ".join((PROGRAM, *SETS, "--set data.rec"))))
             check("fish offers kinds", in_fish(" ".join((PROGRAM, *SETS, "--set map.a.kind="))) == {"map.a.kind=" + k for k in kinds})
     done = run(MUFFLE, "man", "muffle-accuont")

@@ -3,6 +3,7 @@
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(realpath "$here/../..")
 
 python=/usr/bin/python3 # Debian's
 "$python" -c 'import numpy, pandas, torch' 2>/dev/null || { echo "there is no PyTorch or pandas: apt-get install python3-torch python3-pandas"; exit 77; }
@@ -13,19 +14,10 @@ printf '#!/bin/sh\nexec "%s" "$@"\n' "$MUFFLE" >"$work/bin/muffle"
 chmod +x "$work/bin/muffle"
 export PATH=$work/bin:$PATH OMP_NUM_THREADS=1
 
-ends 0 on 2 run "${small[@]}" --set 'sample.formats=["npz"]' --set evaluate.metrics=[] --out "$work/out/fashion"
-cp "$here/stays.toml" "$work/stays.toml"
-python3 - >"$work/stays.csv" <<'END'
-print("age,ward,admitted,left,note,died")
-for i in range(600):
-    age, month = i * 37 % 100, 1 + i % 11
-    ward = ["north", '"south, west"', '"intensive ""care"""', "NA"][age // 25]
-    print(f"{age},{ward},2020-{month:02}-{1 + i % 28:02},2020-{month + 1:02}-{1 + i % 20:02},private {i},{'yes' if age > 60 else 'no'}")
-END
-table=(--set "data.schema=$work/stays.toml" --data "$work/stays.csv" --set data.records=600 --set privacy.epsilon=5 --set privacy.delta=1e-5
+check "the page" env -u MUFFLE_BINARY python3 "$here/page.py" "$root/docs/how-to/python.md" "$work" "/usr/share/muffle/configs=$CONFIGS"
+there "$work/out/fashion" release.mfl model.mfl samples.npz
+table=(--set "data.schema=$here/stays.toml" --data "$work/people.csv" --set data.records=600 --set privacy.epsilon=5 --set privacy.delta=1e-5
   --set privacy.max_records_per_person=1 --set runtime.deadline_s=60 --set sample.count=700 --set 'sample.formats=["csv"]' --set evaluate.metrics=[])
-ends 0 on 1 run "${table[@]}" --set map.pairs.kind=pairs --set model.generator=pair-graph --out "$work/out/people"
-check "the page" env -u MUFFLE_BINARY python3 "$here/page.py" "$here/../../docs/how-to/python.md" "$work"
 
 # Tables by a network, and every refusal.
 ends 0 on 1 run "${table[@]}" --set map.numbers.kind=table-rff --set map.numbers.count=50 --set map.entries.kind=one-hot --set model.generator=tabular --set train.steps=5 \
@@ -41,6 +33,14 @@ assert numpy.array_equal(numpy.floor(x[:, 0].double().numpy() * 100), samples["a
 assert numpy.array_equal(numpy.floor(x[:, 1].numpy() * 4), samples["ward"]), samples["ward"][:5]
 assert numpy.array_equal(y.numpy(), samples["died"])
 END
+# The documented layout is enough: of a network of each kind, one of them trained from a closed form.
+ends 0 "$MUFFLE" export "$work/out/tabular/model.mfl" --format npz -o "$work/tabular.npz"
+ends 0 on 1 run --config "$CONFIGS/fashion-mnist-init.toml" --set "data.dir=$DATA" --set map.rff.count=200 --set map.proxy.count=100 --set train.steps=5 --set train.keep=trained \
+  --set model.generator=fully-connected --set sample.count=100 --set evaluate.metrics=[] --set runtime.deadline_s=60 --out "$work/out/residual"
+for format in npz torchscript; do ends 0 "$MUFFLE" export "$work/out/residual/model.mfl" --format $format -o "$work/residual.$format"; done
+check "convolutional: records from the arrays alone" "$python" "$here/networks.py" "$work/network.npz" "$work/generator.pt"
+check "fully connected, from a closed form: so" "$python" "$here/networks.py" "$work/residual.npz" "$work/residual.torchscript"
+check "tabular: so" "$python" "$here/networks.py" "$work/tabular.npz" "$work/tabular.pt"
 says 78 'closed form' "$MUFFLE" export "$work/out/people/model.mfl" --format torchscript -o "$work/no.pt"
 says 78 'is for a release' "$MUFFLE" export "$work/out/people/model.mfl" --format mbi -o "$work/no"
 says 78 'is for a model' "$MUFFLE" export "$work/out/people/release.mfl" --format npz -o "$work/no"
