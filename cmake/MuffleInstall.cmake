@@ -17,7 +17,7 @@ exec \"$(dirname \"$(realpath \"$0\")\")/../@shared@/launch/@launcher@.sh\" \"$@
 ")
   install(PROGRAMS "${commands}/muffle-${launcher}" TYPE BIN)
 endforeach()
-install(PROGRAMS launch/local.sh launch/mpirun.sh DESTINATION "${shared}/launch")
+install(PROGRAMS launch/local.sh launch/mpirun.sh launch/export_network.py DESTINATION "${shared}/launch")
 install(FILES launch/local-flags.sh launch/supervise.sh DESTINATION "${shared}/launch")
 install(DIRECTORY cluster configs DESTINATION "${shared}" USE_SOURCE_PERMISSIONS)
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "muffle/networks/network_block.hpp"
+
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/features/cuda_block.hpp"
@@ -57,7 +59,7 @@ auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
 
 embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan plan) {
   const Config& c = context.config;
-  embed::Embedder embedder = embed::make_embedder(std::move(plan));
+  embed::Embedder embedder = embed::make_embedder(std::move(plan), networks::make_network_block);
   if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
   const std::vector<GpuView> views = gather(context.comm, visible_gpus(), kNone);
   std::vector<int> ranks(views.size());
