@@ -1,12 +1,25 @@
 # What `cmake --install build/cpu --prefix DIR` puts into a prefix, which may be moved afterwards: nothing in it holds its name
-# (docs/how-to/install.md). Included where there is a muffle: it needs LibTorch and MPI.
+# (docs/how-to/install.md). Where there is no muffle (preset site), muffle-site alone.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME muffle)
 set(shared "${CMAKE_INSTALL_DATAROOTDIR}/muffle")
 
 # Libraries of one's own stay where they are; those in the prefix are found from wherever it lies.
-set_target_properties(muffle PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS muffle RUNTIME)
+set(programs muffle-site)
+if(TARGET muffle)
+  list(APPEND programs muffle)
+  set_target_properties(muffle-torch PROPERTIES INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS muffle-torch RUNTIME DESTINATION libexec/muffle)  # where program_light.cpp looks for it
+endif()
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+foreach(program IN LISTS programs)
+  install(TARGETS ${program} RUNTIME COMPONENT ${program})
+endforeach()
+foreach(page how-to/sites.md how-to/sites-network.md reference/sites.md)  # of a package of that program alone
+  install(FILES docs/${page} DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/muffle-site" COMPONENT muffle-site EXCLUDE_FROM_ALL)
+endforeach()
 
+if(TARGET muffle)
 # The launchers as commands.
 set(commands "${PROJECT_BINARY_DIR}/installed")
 foreach(launcher local mpirun)
@@ -20,25 +33,32 @@ endforeach()
 install(PROGRAMS launch/local.sh launch/mpirun.sh launch/export_network.py DESTINATION "${shared}/launch")
 install(FILES launch/local-flags.sh launch/supervise.sh DESTINATION "${shared}/launch")
 install(DIRECTORY cluster configs DESTINATION "${shared}" USE_SOURCE_PERMISSIONS)
+endif()
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs TYPE DOC)
 
-# Man pages and completions, from the program itself. Sanitizers would slow that down.
+# Man pages and completions, from the programs themselves; where there are both, pages of verbs are muffle's. Sanitizers would slow that down.
 if(NOT MUFFLE_SANITIZE)
   set(manual "${PROJECT_BINARY_DIR}/manual")
-  add_custom_command(OUTPUT "${manual}/written"
-    COMMAND "${CMAKE_COMMAND}" -E make_directory "${manual}"
-    COMMAND muffle man --out "${manual}/man"
-    COMMAND muffle completion bash > "${manual}/muffle"
-    COMMAND muffle completion zsh > "${manual}/_muffle"
-    COMMAND muffle completion fish > "${manual}/muffle.fish"
-    COMMAND "${CMAKE_COMMAND}" -E touch "${manual}/written"
-    DEPENDS muffle COMMENT "Writing man pages and completions" VERBATIM)
+  set(write COMMAND "${CMAKE_COMMAND}" -E make_directory "${manual}")
+  foreach(program IN LISTS programs)
+    set(zsh _muffle)
+    if(program STREQUAL muffle-site)
+      set(zsh _party_muffle)
+    endif()
+    list(APPEND write COMMAND ${program} man --out "${manual}/man"
+      COMMAND ${program} completion bash > "${manual}/${program}"
+      COMMAND ${program} completion zsh > "${manual}/${zsh}"
+      COMMAND ${program} completion fish > "${manual}/${program}.fish")
+    install(FILES "${manual}/${program}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions" COMPONENT ${program})
+    install(FILES "${manual}/${zsh}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions" COMPONENT ${program})
+    install(FILES "${manual}/${program}.fish" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d" COMPONENT ${program})
+  endforeach()
+  add_custom_command(OUTPUT "${manual}/written" ${write} COMMAND "${CMAKE_COMMAND}" -E touch "${manual}/written"
+    DEPENDS ${programs} COMMENT "Writing man pages and completions" VERBATIM)
   add_custom_target(muffle_manual ALL DEPENDS "${manual}/written")
-  install(DIRECTORY "${manual}/man/" TYPE MAN)
-  install(FILES "${manual}/muffle" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions")
-  install(FILES "${manual}/_muffle" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions")
-  install(FILES "${manual}/muffle.fish" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d")
+  install(DIRECTORY "${manual}/man/" TYPE MAN PATTERN muffle-site.8 EXCLUDE)
+  install(FILES "${manual}/man/man8/muffle-site.8" DESTINATION "${CMAKE_INSTALL_MANDIR}/man8" COMPONENT muffle-site)
 endif()
 
 # Removes what the last installation put down: cmake --build build/cpu --target uninstall

@@ -2,10 +2,15 @@
 # Installs what muffle is built from and run with: on Debian 12, and on Ubuntu 26.04. Ubuntu 24.04 has no LibTorch package.
 set -euo pipefail
 
+if ! command -v apt-get >/dev/null; then
+  echo "install: this is neither Debian nor Ubuntu. What muffle needs, by other systems' names for it, is in docs/how-to/other-systems.md" >&2
+  exit 1
+fi
+
 packages=(
   build-essential cmake ninja-build ccache pkg-config git
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
-  libsodium-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libzip-dev libcsv-dev libutf8proc-dev liblinear-dev libxgboost-dev
+  libsodium-dev libgfshare-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libzip-dev libcsv-dev libutf8proc-dev liblinear-dev libxgboost-dev
   libcurl4-openssl-dev libssl-dev
   libgtest-dev libgmock-dev libhowardhinnant-date-dev libbenchmark-dev clang libclang-rt-dev libomp-dev
   iproute2 procps python3 python3-numpy dataset-fashion-mnist

@@ -4,7 +4,8 @@
 #   format         clang-format 14 leaves every C++ and CUDA file as it is
 #   shell          shellcheck has nothing to say of any script, and every script stops at its first error
 #   headers        a room includes only rooms that it links, and model, train and synth none that sees records (room_links.py); no <mpi.h>,
-#                  <nccl.h> or, but where they train, <torch/...> in public headers; every public header without torch compiles alone
+#                  <nccl.h> or, but where they train, <torch/...> in public headers; every public header without torch compiles alone (of
+#                  those that changed since the commit MUFFLE_LINT_SINCE, if that is set)
 #   torch-headers  so does every public header with torch (20 s each)
 #   tidy           clang-tidy 14, with .clang-tidy, on the files without torch (minutes; configures build/tidy, which compiles file by file)
 # A tool that is missing, or of another version, is an error; with --skip-missing, which CTest says, exit code 77.
@@ -78,7 +79,8 @@ with_torch() {
 
 check_headers() {
   python3 tests/room_links.py || fail "headers: an include goes where the link lines of src/*/CMakeLists.txt do not"
-  files 'include/*.hpp' | grep -vxF "$(with_torch)" | compile_alone || fail "headers: those above do not compile alone"
+  { files 'include/*.hpp' | grep -vxF "$(with_torch)" | if [[ -n ${MUFFLE_LINT_SINCE:-} ]]; then grep -xFf <(git diff --name-only "$MUFFLE_LINT_SINCE" --); else cat; fi || true; } |
+    compile_alone || fail "headers: those above do not compile alone"
 }
 
 check_torch_headers() {

@@ -29,8 +29,8 @@ std::string advice(const std::vector<data::RecordCheck>& checks, schema::OnError
   if (refused) return "Mend the files or the settings: some of this ends a job, whatever data.on_error says.";
   if (on_error == schema::OnError::kClamp)
     return "data.on_error = \"clamp\": in a job the nearest bound or the missing value takes the place of "
-           "what "
-           "does not fit. A record without a class or a person counts as nothing. The budget is charged all "
+           "what does not fit. A record without a class or a person counts as nothing. The budget is charged "
+           "all "
            "the same. Mend the files or the schema.";
   return "data.on_error = \"reject-file\" refuses the job for it. Mend the files or the schema. Under "
          "\"clamp\" "

@@ -7,8 +7,10 @@
 #include <span>
 
 #include "command_line.hpp"
+#include "devices.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/cluster/doctor.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/comm/messages.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
@@ -29,8 +31,9 @@ constexpr double kAloneDeadline = 3600.0;
 double deadline_of(const CommandLine& line) {
   if (line.verb() == "doctor") return line.doctor.deadline_s;
   try {
+    if (line.party.is_site_step()) return load_party(line.party.folder, true).config.runtime.deadline_s;
     return load_config(line.sources, line.stages()).runtime.deadline_s;
-  } catch (const Error&) {  // reported by open_run, on all ranks
+  } catch (const Error&) {  // reported by open_run or site_step, on all ranks
     return Config{}.runtime.deadline_s;
   }
 }
@@ -58,7 +61,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
   }
   comm::agree(comm, "reading the configuration", true,
               [&] { context.config = load_config(sources, line.stages()); });
-  comm::require_same_settings(comm, agreed_settings(context.config));
+  comm::require_same_settings(comm, agreed_settings(context.config), names_own_files);
   comm::agree(comm, "opening the run folder", true, [&] {
     if (comm.is_root()) ensure_writable_folder(context.out);
   });
@@ -78,7 +81,7 @@ Context open_run(const CommandLine& line, comm::HostComm& comm) {
 /// A launcher that does not speak to this MPI starts K processes, each of which takes itself for the only
 /// one. A count of 1 may be inherited, from a shell in a step of one task.
 void require_whole_job(const comm::HostComm& comm) {
-  const int launched = comm::MpiSession::launched_processes();
+  const int launched = comm::launched_processes();
   if (launched == 1 || launched == comm.size()) return;
   throw ConfigError(fmt::format(
       "The launcher started {} processes, but MPI knows of {}: they would not work together. Use "
@@ -136,8 +139,7 @@ void run(Context& context) {
     for (const std::string& name : metrics.leave_out_own()) {
       spdlog::info(
           "evaluate: what \"{}\" reads of the release's own records is left out. Such scores tell of m, "
-          "which "
-          "is private here; evaluate.own_records = true asks for them",
+          "which is private here; evaluate.own_records = true asks for them",
           name);
     }
   }
@@ -172,6 +174,15 @@ int dispatch(int argc, char** argv, comm::HostComm& (*connect)(double deadline_s
   comm::require_same_settings(comm, line.invocation());
   if (line.verb() == "doctor") return static_cast<int>(cluster::doctor(comm, line.doctor, std::cout));
   if (line.verb() == "audit" || alone) tell_environment(line, comm);
+  if (line.party.is_site_step()) {
+    site_step(line.party,
+              {comm, cluster::cores_of(comm),
+               [&](const Config& config, release::ReleasePlan plan) {
+                 return make_embedder_on_devices(comm, config, std::move(plan));
+               }},
+              std::cout);
+    return 0;
+  }
   if (line.verb() == "audit") {
     audit(line.sources, line.audit, comm, std::cout);
     return 0;

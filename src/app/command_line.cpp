@@ -1,5 +1,7 @@
 #include "command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <ostream>
@@ -7,7 +9,6 @@
 
 #include "manual.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/data/mixture.hpp"
 #include "muffle/model/rounds.hpp"
 
 namespace muffle::app {
@@ -21,13 +22,6 @@ void print_verification(release::ReleaseFiles files, const std::string& format, 
   require_passed(verification);
 }
 
-/// A value in a list of settings, one a line.
-std::string one_line(std::string text) {
-  if (text.empty()) return "not given";
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return "'" + text + "'";
-}
-
 /// The end of a sentence about a word that nobody knows.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = settings::nearest(word, known);
@@ -36,19 +30,19 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 
 }  // namespace
 
-void CommandLine::require_verb(const std::string& word) const {
+void PartyCommandLine::require_verb(const std::string& word) const {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; }))
     verbs.push_back(verb->get_name());
   if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return;
   verbs.emplace_back("help");
-  throw UsageError("'" + word + "' is no verb of muffle's" + suggestion(word, verbs) +
-                   " See `muffle --help`.");
+  throw UsageError("'" + word + "' is no verb of " + app_.get_name() + "'s" + suggestion(word, verbs) +
+                   " See `" + app_.get_name() + " --help`.");
 }
 
-void CommandLine::require_options(std::span<const std::string> words) const {
+void PartyCommandLine::require_options(std::span<const std::string> words) const {
   const CLI::App* verb = &app_;
-  std::string path = "muffle";
+  std::string path = app_.get_name();
   for (; !words.empty(); words = words.subspan(1)) {
     const auto inner =
         verb->get_subcommands([&](const CLI::App* v) { return v->get_name() == words.front(); });
@@ -68,7 +62,7 @@ void CommandLine::require_options(std::span<const std::string> words) const {
   }
 }
 
-void CommandLine::parse(int argc, const char* const* argv) {
+void PartyCommandLine::parse(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words.front() == "help") {  // `help VERB` is `VERB --help`
     words.erase(words.begin());
@@ -86,27 +80,28 @@ void CommandLine::parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     if (!words.empty() && words.front()[0] != '-') require_verb(words.front());
     require_options(words);
-    throw UsageError(std::string(e.what()) + ". See `muffle --help`, or `muffle VERB --help`.");
+    throw UsageError(
+        fmt::format("{}. See `{} --help`, or `{} VERB --help`.", e.what(), app_.get_name(), app_.get_name()));
   }
   // Other verbs have no settings.
-  if (party_.verb == "coordinator propose" ||
+  if (party.verb == "coordinator propose" ||
       (verb_ != "help" && app_.get_subcommands().front()->get_option_no_throw("--config") != nullptr))
     sources.environment = environment_settings();
 }
 
-std::function<void()> CommandLine::alone(std::ostream& printed) {
+std::function<void()> PartyCommandLine::alone(std::ostream& printed) {
   const auto print = [&printed](const auto& text) {
     return [&printed, text] { printed << text() << std::flush; };
   };
   if (verb_ == "help") return print([this] { return help_; });
   if (verb_ == "config-keys") return print(describe_keys);
   if (verb_ == "account") return print([this] { return privacy::account(account_); });
-  if (verb_ == "plan") return print([this] { return plan(sources, plan_); });
   if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
+  if (party.is_site_step()) return {};
   if (verb_ == "site" || verb_ == "coordinator" || verb_ == "round")
-    return [this, &printed] { party_command(sources, party_, printed); };
+    return [this, &printed] { party_command(sources, party, printed); };
   if (verb_ == "simulate") {
     return [this, &printed] {
       simulate_.out = out;
@@ -115,44 +110,9 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
   }
   if (verb_ == "check") return [this, &printed] { check(sources, check_, printed); };
   if (verb_ == "verify") return [this, &printed] { print_verification(verify_, verify_format_, printed); };
-  if (verb_ == "slurm") {
-    return print([this] {
-      slurm_.config = sources.file;
-      slurm_.set = sources.set;
-      slurm_.out = out;
-      return slurm(slurm_, sources);
-    });
-  }
   if (verb_ == "man") return print([this] { return man(describe(app_), page_, out); });
   if (verb_ == "completion") return print([this] { return completion(describe(app_), shell_); });
-  if (verb_ == "make-mixture") return [this] { data::write_mixture(out); };
   return {};
-}
-
-Stages CommandLine::stages() const {
-  if (verb_ == "run") return Stages::all();
-  return {verb_ == "release" || verb_ == "audit", verb_ == "train", verb_ == "sample", verb_ == "evaluate"};
-}
-
-std::map<std::string, std::string> CommandLine::invocation() const {
-  return {{"the verb", verb_},
-          {"--out", one_line(out)},
-          {"--release", one_line(release_file)},
-          {"--model", one_line(model_file)},
-          {"--samples", one_line(samples_file)},
-          {"--export-tables", one_line(export_tables)},
-          {"--dry-run", dry_run ? "given" : "not given"},
-          {"--insecure-seeded-noise", insecure_seed ? std::to_string(*insecure_seed) : "not given"}};
-}
-
-std::string slurm(const cluster::SlurmJob& job, const ConfigSources& sources) {
-  const Stages stages = job.kind == "whole"   ? Stages::all()
-                        : job.kind == "embed" ? Stages{.release = true}
-                                              : Stages{.train = true, .sample = true};
-  const Config config = load_config(sources, stages);
-  const auto& d = config.devices;
-  return cluster::slurm_script(job, {d.embed, config.train.device, config.train.ranks, d.share_gpus,
-                                     config.model.chosen().network() != nullptr});
 }
 
 }  // namespace muffle::app

@@ -16,12 +16,15 @@
 
 namespace muffle::app {
 
-/// What was typed: every verb's options, and which verb it was. Local: each rank parses its own command line;
-/// dispatch() makes the ranks agree on it.
-class CommandLine {
+/// What was typed: the verbs of parties between institutions, and of whoever looks at a release, which need
+/// neither MPI nor LibTorch; and which verb it was. Local: each rank parses its own command line; dispatch()
+/// makes the ranks agree on it.
+class PartyCommandLine {
  public:
-  CommandLine();
-  CommandLine& operator=(CommandLine&&) = delete;
+  /// Of the program muffle-site.
+  PartyCommandLine();
+  virtual ~PartyCommandLine() = default;
+  PartyCommandLine& operator=(PartyCommandLine&&) = delete;
 
   /// @throws UsageError.
   void parse(int argc, const char* const* argv);
@@ -29,14 +32,65 @@ class CommandLine {
   /// "release"; "help" if help or the version was asked for.
   const std::string& verb() const { return verb_; }
   /// What one process does for verbs that need no ranks, printing to `printed`; empty for collective ones.
-  std::function<void()> alone(std::ostream& printed);
+  virtual std::function<void()> alone(std::ostream& printed);
+
+  ConfigSources sources;
+  std::string out;
+  PartyCommand party;
+
+ protected:
+  /// Without verbs yet.
+  PartyCommandLine(const std::string& about, const std::string& program);
+
+  // options.cpp
+  void add_account();
+  void add_data_files(CLI::App& verb);
+  void add_schema();
+  void add_check();
+  void add_config_keys();
+  void add_ledger();
+  void add_verify();
+  void add_keygen();
+  void add_manual();
+  // site_options.cpp
+  void add_site();
+  void add_coordinator();
+  void add_round();
+  void add_simulate();
+
+  CLI::App app_;
+  std::string verb_;
+
+ private:
+  /// @throws UsageError  the word is no verb, with the one that it may stand for.
+  void require_verb(const std::string& word) const;
+  /// @throws UsageError  one of the words is no option of the verb's, with the one that it may stand for.
+  void require_options(std::span<const std::string> words) const;
+
+  privacy::AccountRequest account_;
+  LedgerCommand ledger_;
+  SchemaCommand schema_;
+  CheckCommand check_;
+  SimulateCommand simulate_;
+  release::ReleaseFiles verify_;
+  std::string verify_format_ = "text";
+  std::string keygen_name_;
+  std::string page_, shell_;  ///< of man and completion
+  std::string help_;
+};
+
+/// Every verb of muffle's.
+class CommandLine : public PartyCommandLine {
+ public:
+  CommandLine();
+
+  std::function<void()> alone(std::ostream& printed) override;
   /// The stages of a collective verb.
   Stages stages() const;
   /// What must be the same on all ranks beside the configuration; names as they are typed.
   std::map<std::string, std::string> invocation() const;
 
-  ConfigSources sources;
-  std::string out, release_file, model_file, samples_file, export_tables;
+  std::string release_file, model_file, samples_file, export_tables;
   int verbose = 0;
   bool quiet = false;
   std::string format = "text";  ///< of run and evaluate
@@ -48,44 +102,19 @@ class CommandLine {
   int verbosity() const { return quiet ? -1 : verbose; }
 
  private:
-  // options.cpp: the verbs in the order of the help.
-  void add_account();
+  // job_options.cpp
   void add_plan_and_audit();
   void add_run_verbs();
-  void add_data_files(CLI::App& verb);
   void add_data_options(CLI::App& verb);
   void add_doctor();
-  void add_ledger();
-  void add_verify();
+  void add_mixture();
   void add_slurm();
-  void add_schema();
-  void add_check();
-  // site_options.cpp
-  void add_site();
-  void add_coordinator();
-  void add_round();
-  void add_simulate();
+  void add_export();
 
-  /// @throws UsageError  the word is no verb, with the one that it may stand for.
-  void require_verb(const std::string& word) const;
-  /// @throws UsageError  one of the words is no option of the verb's, with the one that it may stand for.
-  void require_options(std::span<const std::string> words) const;
-
-  CLI::App app_;
-  privacy::AccountRequest account_;
   PlanCommand plan_;
-  LedgerCommand ledger_;
-  SchemaCommand schema_;
-  CheckCommand check_;
-  PartyCommand party_;
-  SimulateCommand simulate_;
-  release::ReleaseFiles verify_;
-  std::string verify_format_ = "text";
-  std::string keygen_name_;
-  std::string page_ = "muffle", shell_;  ///< of man and completion
+  ExportCommand export_;
+  CombineCommand combine_;
   cluster::SlurmJob slurm_;
-  std::string verb_;
-  std::string help_;
 };
 
 /// The batch script of `muffle slurm`, for a configuration that can be read: a mistake is cheaper here than

@@ -331,12 +331,29 @@ std::string fish(const ManualText& text) {
   return out;
 }
 
+void replace_all(std::string& text, std::string_view word, std::string_view with) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
+    text.replace(at, word.size(), with);
+}
+
+/// The same for another program (muffle-site): functions and commands of its own, so that a shell can have
+/// both.
+std::string named_after(const std::string& program, std::string script) {
+  if (program == "muffle") return script;
+  for (const char* command : {"#compdef ", "compdef _muffle ", "complete -F _muffle ", "complete -c ",
+                              "# Completion of ", "fish: ", "zsh: ", "bash: "})
+    replace_all(script, std::string(command) + "muffle", command + program);
+  replace_all(script, "_muffle", "_party_muffle");
+  return script;
+}
+
 }  // namespace
 
 std::string completion(const ManualText& text, const std::string& shell) {
-  if (shell == "bash") return bash(text);
-  if (shell == "zsh") return zsh(text);
-  if (shell == "fish") return fish(text);
+  const std::string& program = text.muffle.name;
+  if (shell == "bash") return named_after(program, bash(text));
+  if (shell == "zsh") return named_after(program, zsh(text));
+  if (shell == "fish") return named_after(program, fish(text));
   throw UsageError(fmt::format("'{}' is none of the shells {}.", shell, fmt::join(kShells, ", ")));
 }
 

@@ -69,12 +69,22 @@ std::string found_here_or_installed(const std::string& name) {
   const WatchedStep step("looking for", name);
   std::error_code error;
   if (fs::exists(name, error) || fs::path(name).is_absolute()) return name;
+  // In PREFIX/bin, or in PREFIX/libexec/muffle (program_light.cpp).
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
-    const fs::path installed = programs.parent_path() / folder / name;
-    if (!programs.empty() && fs::exists(installed, error)) return installed.string();
+  for (const fs::path& prefix : {programs.parent_path(), programs.parent_path().parent_path()}) {
+    for (const char* folder : {"share/muffle/configs", "share/muffle"}) {
+      const fs::path installed = prefix / folder / name;
+      if (!prefix.empty() && fs::exists(installed, error)) return installed.string();
+    }
   }
   return name;
+}
+
+/// Whether this program carries out no such stage (muffle-site), and so has none of its keys: what a
+/// configuration says of it is another program's.
+bool is_passed_over(const std::vector<Key>& keys, const std::string& section) {
+  const bool later = section == "model" || section == "train" || section == "sample" || section == "evaluate";
+  return later && !has_section(keys, section);
 }
 
 constexpr const char* kMap = "map.";
@@ -132,6 +142,7 @@ class Loader {
     }
     const std::vector<Key> known = keys_of(config_);
     for (const Assignment& a : waiting_) {
+      if (!config_.party && is_passed_over(known, section_of(a.key))) continue;
       // Said already; or perhaps a key that the schema would have brought.
       if (const auto map = map_of(a.key); map && (bad_maps_.contains(*map) || !schema_stands_)) continue;
       const std::string near = settings::nearest(a.key, names_of(std::span(known)));
@@ -199,7 +210,8 @@ class Loader {
         set(name, from_toml(value), where(), std::filesystem::path(path).parent_path());
       } else if (inner->empty() && prefix == kMap) {
         make_map(name + ".", where());
-      } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name)) {
+      } else if (inner->empty() && name + "." != kMap && !has_section(keys_of(config_), name) &&
+                 (config_.party || !is_passed_over(keys_of(config_), name))) {
         refuse(fmt::format("{}: unknown section '{}'", where(), name));
       } else {
         read_table(*inner, name + ".", path);
@@ -449,7 +461,7 @@ std::string from_environment(const ConfigSources& sources, std::string_view sect
 
 release::ReleaseSettings release_settings(const Config& c) {
   return model::in_rounds({c.data.schema, c.features.lattice, c.features.resolved(c.data.schema), c.privacy,
-                           c.release_counts, c.data.records});
+                           c.release_counts, c.data.records, c.data.expected_records});
 }
 
 std::map<std::string, std::string> flatten(const Config& config) {
@@ -495,6 +507,11 @@ std::map<std::string, std::string> settings_in(const std::string& file) {
 
 bool names_records(const std::string& key) {
   return key == "data.dir" || key == "data.schema" || key == "data.features" || key == "data.labels";
+}
+
+bool names_own_files(const std::string& key) {
+  return names_records(key) || key == "privacy.ledger" || key == "privacy.signing_key" ||
+         key == "privacy.site_key" || key == "privacy.site_roster";
 }
 
 std::string stage_hash(const Config& config, Stage stage) {

@@ -38,6 +38,9 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
   p.unless(replace || c.data.records == 0,
            "privacy.adjacency = \"add-remove-one\" keeps m secret, and everything in the configuration is "
            "public: leave data.records at 0");
+  p.unless(!replace || c.data.expected_records == 0,
+           "data.expected_records is a guess of what is private under add/remove-one; under replace-one the "
+           "number of records is public, data.records: leave the guess out");
 }
 
 void check_maps(const Config& c, const Maps& maps, Problems& p) {

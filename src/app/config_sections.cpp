@@ -50,13 +50,17 @@ std::vector<settings::Key> party_keys(Config& c) {
     data::declare(k, c.data);
     k.text("id", c.ledger.data_id, "the name of this site's records in its privacy ledger");
   });
-  section("runtime", [&](Keys& k) {
+  section("features", [&](Keys& k) {
     k.choice("device", c.devices.embed,
              {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
              "where maps are summed that GPUs can sum");
-    k.number("deadline_s", c.runtime.deadline_s, {1, 1e6},
-             "a rank of this site's job that is silent for so many seconds is given up");
+  });
+  section("runtime", [&](Keys& k) {
+    k.number(
+        "deadline_s", c.runtime.deadline_s, {1, 1e6},
+        "a rank of this site's job (mpirun muffle site step) that is silent for so many seconds is given up");
     k.count("threads", c.runtime.threads, 0, 4096, "threads per rank; 0: the cores that the rank owns");
+    k.flag("share_gpus", c.devices.share_gpus, "several ranks may use one GPU");
   });
   return all;
 }

@@ -32,8 +32,7 @@ void init_coordinator(const PartyCommand& command, std::ostream& out) {
     out << "The card is in the exchange.\n";
   }
   out << "Next: read the fingerprint out to every member; admit them (muffle coordinator admit), then write "
-         "the "
-         "charter.\n";
+         "the charter.\n";
 }
 
 /// The members by the next charter: the coordinator and all who are admitted, without those whose keys are
@@ -55,7 +54,7 @@ void charter(const PartyCommand& command, std::ostream& out) {
   const site::KeyStore store = site::KeyStore::open(command.folder);
   const auto exchange = exchange_of(command, load_party(command.folder, false));
   put_own(store, *exchange);
-  const round::Membership members = round::read_membership(*exchange);
+  const round::Membership members = members_of(store, *exchange);
   const site::Pins admitted = site::Pins::load(command.folder);
   const Consortium* before = members.newest(store.key().public_key());
   Charter next{.title = command.title, .admission = command.admission};
@@ -86,6 +85,8 @@ void charter(const PartyCommand& command, std::ostream& out) {
   header = sign(std::move(header), store.key());
   const Consortium made(header, "the charter");  // what no member would accept is not sent
   if (before != nullptr) made.require_follows(*before);
+  // First its own copy: what it has revoked once stays revoked, whatever becomes of the exchange.
+  round::keep_charter({store.folder(), store.key().public_key()}, header);
   exchange->put(release::charter_name(next.version), message_bytes(header));
   out << fmt::format("charter {} of '{}':\n", next.version, printable(next.title));
   for (const Consortium::Member& member : made.members)
@@ -119,7 +120,8 @@ void propose(ConfigSources sources, const PartyCommand& command, std::ostream& o
   constexpr double kDay = 86400;
   wishes.contribute_until = now + static_cast<std::uint64_t>(command.contribute_days * kDay);
   wishes.open_until = wishes.contribute_until + static_cast<std::uint64_t>(command.open_days * kDay);
-  const round::Membership members = round::read_membership(*exchange);
+  wishes.stand_in_until = wishes.open_until + static_cast<std::uint64_t>(command.stand_in_days * kDay);
+  const round::Membership members = members_of(store, *exchange);
   const round::Draft draft = round::draft_proposal(config.plan, members, store.key().public_key(),
                                                    earlier_proposals(store, *exchange), wishes);
   SignedHeader header{.kind = release::MessageKind::kProposal};

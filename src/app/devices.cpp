@@ -57,21 +57,20 @@ auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
 
 }  // namespace
 
-embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan plan) {
-  const Config& c = context.config;
+embed::Embedder make_embedder_on_devices(comm::HostComm& comm, const Config& c, release::ReleasePlan plan) {
   embed::Embedder embedder = embed::make_embedder(std::move(plan), networks::make_network_block);
   if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
-  const std::vector<GpuView> views = gather(context.comm, visible_gpus(), kNone);
+  const std::vector<GpuView> views = gather(comm, visible_gpus(), kNone);
   std::vector<int> ranks(views.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  const GpuChoice choice = chosen_alike(context.comm, "choosing GPUs for the embedding", [&] {
+  const GpuChoice choice = chosen_alike(comm, "choosing GPUs for the embedding", [&] {
     return comm::choose_gpus(views, ranks, c.devices.embed, c.devices.share_gpus, "features.device");
   });
   tell("release", "the records are embedded ", choice);
   if (!choice.on_gpus()) return embedder;
 #ifdef MUFFLE_CUDA
-  const int device = choice.device[static_cast<std::size_t>(context.comm.rank())];
-  comm::agree(context.comm, "preparing the GPU", true, [&] {
+  const int device = choice.device[static_cast<std::size_t>(comm.rank())];
+  comm::agree(comm, "preparing the GPU", true, [&] {
     for (std::size_t b = 0; b < embedder.blocks.size(); ++b) {
       const features::NamedMap& map = embedder.plan.maps[b];
       if (auto block = features::make_cuda_block(*map.map, embedder.plan.lattice, device)) {

@@ -10,7 +10,8 @@ namespace muffle::app {
 
 /// embed::make_embedder(), with the maps that GPUs can sum on the GPUs if features.device says so.
 /// Collective: all ranks choose alike, and root's log says what. @throws DeviceError, ConfigError.
-embed::Embedder make_embedder_on_devices(Context& context, release::ReleasePlan plan);
+embed::Embedder make_embedder_on_devices(comm::HostComm& comm, const Config& config,
+                                         release::ReleasePlan plan);
 
 /// Who trains, and on what.
 struct TrainingPlace {

@@ -44,8 +44,7 @@ void require_held_out(Context& context) {
       return;
     throw ConfigError(
         "data.test_features names the release's own records. Scores on them tell how many there are, which "
-        "is "
-        "private here (privacy.adjacency). Name records that the release did not see, or leave it out.");
+        "is private here (privacy.adjacency). Name records that the release did not see, or leave it out.");
   });
 }
 

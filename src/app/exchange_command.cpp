@@ -7,29 +7,54 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/http/server.hpp"
-#include "muffle/round/sync.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/site/pins.hpp"
+#include "party_folder.hpp"
 
 namespace muffle::app {
 
-void sync_party(const PartyCommand& command, bool site, std::ostream& out) {
+round::Synced carry_messages(const PartyCommand& command, bool site) {
   const PartyConfig config = load_party(command.folder, site);
   const std::string& address = command.exchange.empty() ? config.exchange() : command.exchange;
-  if (!http::is_address(address))
-    throw ConfigError(
-        fmt::format("there is nothing to carry: site.exchange is '{}', and sync needs the https:// address "
-                    "of a server. In a "
-                    "folder that all see, step alone does it.",
-                    address));
+  if (!round::is_far(address))
+    throw ConfigError(fmt::format(
+        "there is nothing to carry: site.exchange is '{}', and sync needs the address of a place "
+        "across a network, such as a server's https://. In a folder that all see, step alone does it.",
+        address));
   const auto local = round::make_exchange(round::working_exchange(config.folder, address));
   const auto remote = round::make_exchange(address, config.config.party->network);
   // What the party has sent before (muffle site step): the server must have these very bytes.
   std::vector<std::string> own;
   if (const auto outbox = config.folder / "outbox"; watched::exists(outbox))
     own = round::make_exchange(outbox.string())->list();
-  const round::Synced synced = round::synchronise(*local, *remote, own);
-  for (const std::string& name : synced.fetched) out << "fetched  " << name << "\n";
-  for (const std::string& name : synced.sent) out << "sent     " << name << "\n";
-  out << fmt::format("{} fetched, {} sent.\n", synced.fetched.size(), synced.sent.size()) << std::flush;
+  round::SyncLimits limits;
+  if (site) {
+    if (const auto pinned = site::Pins::load(config.folder).coordinator) limits.coordinator = pinned->key;
+  } else {  // itself
+    const std::string card = (config.folder / "card.mfm").string();
+    limits.coordinator =
+        release::parse_message(read_file(card, release::kMostBytesOfWords), card).header.sender;
+  }
+  return round::synchronise(*local, *remote, own, limits);
+}
+
+void require_own_words(const round::Synced& synced) {
+  if (synced.conflicts.empty()) return;
+  throw ProtocolError(
+      fmt::format("{} messages of this party's own are other ones at the exchange, such as {} Its folder was "
+                  "restored from an older copy, or somebody else acts with its key.",
+                  synced.conflicts.size(), synced.conflicts.front().why));
+}
+
+void sync_party(const PartyCommand& command, bool site, std::ostream& out) {
+  const round::Synced synced = carry_messages(command, site);
+  out << round::in_words(synced)
+      << fmt::format("{} fetched, {} sent.\n", synced.fetched.size(), synced.sent.size()) << std::flush;
+  require_own_words(synced);
+  if (!synced.refused.empty())
+    throw ProtocolError(
+        fmt::format("{} messages were not taken, each for the reason above; all others were carried.",
+                    synced.refused.size()));
 }
 
 void serve(const ServeCommand& command, std::ostream& out) {

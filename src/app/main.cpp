@@ -11,12 +11,14 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -137,9 +139,10 @@ int main(int argc, char** argv) {
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {
+    muffle::app::become_needed_program(argc, argv);
     // Until the configuration is read, its default holds.
     watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
-    if (muffle::comm::MpiSession::launched_by_mpi()) {
+    if (muffle::comm::launched_by_mpi()) {
       muffle::comm::install_termination_handler();  // a large job's start takes minutes
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);
       muffle::comm::install_termination_handler();  // MPI has its own

@@ -112,14 +112,20 @@ std::string help_of(const OptionText& option) {
 /// "the whole job; everything" without what follows the first line.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// @param words  "ledger show"; of muffle itself empty
+/// Of the program: "muffle.1"; another's than muffle's is among an administrator's commands, where its name
+/// is no verb's: "muffle-site.8".
+std::string page_of(const std::string& program) { return program + (program == "muffle" ? ".1" : ".8"); }
+
+/// Of verbs pages are named after muffle's, whichever program prints them. @param words  "ledger show"; of
+/// the program itself empty
 void add_pages(const ManualText& manual, const VerbText& verb, const std::string& words,
                std::map<std::string, std::string>& out) {
-  std::string name = "muffle";
-  if (!words.empty()) name += "-" + words;
+  const std::string& program = manual.muffle.name;
+  std::string name = words.empty() ? "muffle" : "muffle-" + words;
   for (char& c : name) c = c == ' ' ? '-' : c;
-  const std::string command = words.empty() ? "muffle" : "muffle " + words;
-  Page page(name, 1, manual.version, first_line(verb.about));
+  const std::string command = words.empty() ? program : "muffle " + words;
+  const std::string file = words.empty() ? page_of(program) : name + ".1";
+  Page page(file.substr(0, file.size() - 2), file.back() - '0', manual.version, first_line(verb.about));
   page.heading("SYNOPSIS");
   std::string synopsis = "\\fB" + roff(command) + "\\fR";
   if (!verb.verbs.empty()) synopsis += " \\fIVERB\\fR";
@@ -142,10 +148,10 @@ void add_pages(const ManualText& manual, const VerbText& verb, const std::string
   page.paragraph(manual.footer);
   page.heading("SEE ALSO");
   std::string others = ".BR muffle\\-config (5)";
-  if (!words.empty()) others = ".BR muffle (1),\n" + others;
+  if (!words.empty() || program != "muffle") others = ".BR muffle (1),\n" + others;
   for (const VerbText& inner : verb.verbs) others += ",\n.BR " + roff(name + "-" + inner.name) + " (1)";
   page.raw(others);
-  out[name + ".1"] = page.text();
+  out[file] = page.text();
   for (const VerbText& inner : verb.verbs)
     add_pages(manual, inner, words.empty() ? inner.name : words + " " + inner.name, out);
 }
@@ -183,7 +189,7 @@ std::map<std::string, std::string> man_pages(const ManualText& text) {
 std::string man(const ManualText& text, const std::string& page, const std::string& folder) {
   const std::map<std::string, std::string> pages = man_pages(text);
   if (folder.empty()) {
-    for (const char* section : {".1", ".5"}) {
+    for (const char* section : {".8", ".1", ".5"}) {
       if (const auto found = pages.find(page + section); found != pages.end()) return found->second;
     }
     std::vector<std::string> names;

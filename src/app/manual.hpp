@@ -28,14 +28,14 @@ struct VerbText {
 
 /// @param version  of muffle, as --version prints it
 struct ManualText {
-  VerbText muffle;
+  VerbText muffle;  ///< the program: muffle, or muffle-site
   std::string footer, version;
   std::vector<KeySection> sections;
 };
 ManualText describe(const CLI::App& app);
 
-/// Every page by the name of its file: "muffle.1", "muffle-ledger-show.1", "muffle-config.5". In roff's man
-/// macros.
+/// Every page by the name of its file: "muffle.1" (or "muffle-site.8"), "muffle-ledger-show.1",
+/// "muffle-config.5". In roff's man macros.
 std::map<std::string, std::string> man_pages(const ManualText& text);
 
 inline const std::vector<std::string> kShells{"bash", "zsh", "fish"};
@@ -44,7 +44,7 @@ inline const std::vector<std::string> kShells{"bash", "zsh", "fish"};
 std::string completion(const ManualText& text, const std::string& shell);
 
 /// `muffle man`: prints a page, or writes all of them. @throws UsageError  no such page; IoError.
-/// @param page  "muffle-run"  @param folder  gets man1/ and man5/; empty: the page is printed
+/// @param page  "muffle-run"  @param folder  gets man1/ and so on; empty: the page is printed
 std::string man(const ManualText& text, const std::string& page, const std::string& folder);
 
 }  // namespace muffle::app

@@ -1,4 +1,4 @@
-// The options of all verbs.
+// The options of verbs that need neither MPI nor LibTorch; those of parties: site_options.cpp.
 #include "options.hpp"
 
 #include <fmt/format.h>
@@ -15,11 +15,10 @@ namespace muffle::app {
 namespace {
 
 constexpr const char* kAbout =
-    "muffle makes differentially private synthetic data out of records that are spread over many machines.\n"
-    "Each rank sums a norm-bounded feature embedding of its own shard; the sums are reduced; one coordinator "
-    "adds Gaussian\nnoise once; a generator is then trained against that one noisy vector. After the noise "
-    "nothing costs privacy any more.\nStart it alone, or on K ranks: mpirun -n K muffle run --config "
-    "configs/fashion-mnist.toml --out out/fashion\n`muffle help VERB` lists a verb's options.";
+    "muffle-site is what an institution installs that takes part in rounds between institutions: the verbs "
+    "of muffle that\nneed neither MPI nor LibTorch. It makes keys, reads records, contributes, opens sums, "
+    "coordinates and verifies; what\ntrains a generator, and jobs of several ranks, have `muffle`. Each verb "
+    "is muffle's verb of that name.\n`muffle-site help VERB` lists a verb's options.";
 constexpr const char* kFooter =
     "Settings come from --config, then MUFFLE_SECTION__KEY variables, then --set section.key=value, then "
     "flags; later ones\nwin. Exit codes: 0 done, 2 usage, 65 bad data, 69 a rank is missing, 70 an "
@@ -57,39 +56,50 @@ std::string all_from_here(const std::string& paths) {
 
 }  // namespace
 
-CommandLine::CommandLine() : app_(kAbout, "muffle") {
+PartyCommandLine::PartyCommandLine(const std::string& about, const std::string& program)
+    : app_(about, program), page_(program) {
   app_.footer(kFooter);
-  app_.set_version_flag("--version", std::string("muffle ") + MUFFLE_VERSION);
+  app_.set_version_flag("--version", program + " " + MUFFLE_VERSION);
   app_.require_subcommand(1);
+}
+
+PartyCommandLine::PartyCommandLine() : PartyCommandLine(kAbout, "muffle-site") {
+  party.with_torch = false;
   add_account();
-  add_plan_and_audit();
-  add_run_verbs();
   add_schema();
   add_check();
-  add_doctor();
-  Options mixture(
-      *app_.add_subcommand("make-mixture", "write the papers' 2-D Gaussian mixture as IDX files"));
-  mixture.value("-o,--out", out, "DIR", "folder for the four files")->required();
-  app_.add_subcommand("config-keys", "list every setting with its default and meaning");
+  add_config_keys();
   add_ledger();
   add_verify();
   add_site();
   add_coordinator();
   add_round();
   add_simulate();
-  add_slurm();
+  add_keygen();
+  add_manual();
+}
+
+void PartyCommandLine::add_config_keys() {
+  app_.add_subcommand("config-keys", "list every setting with its default and meaning");
+}
+
+void PartyCommandLine::add_keygen() {
   Options keygen(*app_.add_subcommand("keygen", "make a site's key pair, for signed secure aggregation"));
   keygen.value("-o,--out", out, "DIR", "folder for NAME.key and NAME.pub")->required();
   keygen.value("--name", keygen_name_, "SITE", "the site's name")->required();
+}
+
+void PartyCommandLine::add_manual() {
+  const std::string& program = app_.get_name();
   Options pages(*app_.add_subcommand("man", "print a page of the manual, for man(1); or write all of them"));
-  pages.preset("page", page_, "PAGE", "such as muffle-run, or muffle-config for all settings");
-  pages.value("-o,--out", out, "DIR", "folder that gets all pages, in man1/ and man5/");
-  Options shells(
-      *app_.add_subcommand("completion", "print a script that completes muffle's commands in a shell"));
+  pages.preset("page", page_, "PAGE", "such as muffle-account, or muffle-config for all settings");
+  pages.value("-o,--out", out, "DIR", "folder that gets all pages, by section, in man1/ and so on");
+  Options shells(*app_.add_subcommand("completion",
+                                      "print a script that completes " + program + "'s commands in a shell"));
   shells.value("shell", shell_, "SHELL", "whose")->required()->check(CLI::IsMember(kShells));
 }
 
-void CommandLine::add_account() {
+void PartyCommandLine::add_account() {
   Options o(*app_.add_subcommand(
       "account", "what noise a promise needs, or what noise promises: any two of epsilon, delta, noise"));
   auto& a = account_;
@@ -116,61 +126,7 @@ void CommandLine::add_account() {
   o.format(a.format);
 }
 
-void CommandLine::add_plan_and_audit() {
-  Options p(*app_.add_subcommand(
-      "plan", "before any data: sigma, signal-to-noise, memory, bytes on the wire, warnings"));
-  p.sources(sources);
-  p.guarantee(sources);
-  p.preset("--ranks", plan_.ranks, "K", "how many ranks the job will have");
-  p.value("--records", plan_.records, "M", "a public guess of m, where m is private (add-remove-one)");
-  p.format(plan_.format);
-  Options a(*app_.add_subcommand(
-      "audit", "attack the release path with made-up records; exit code 70 if it leaks more than claimed"));
-  a.sources(sources);
-  a.guarantee(sources);
-  a.preset("--features", audit.features, "D",
-           "random features of the audited release; with 2 the sensitivity bound can be met");
-  a.preset("--trials", audit.trials, "N", "releases of each data set");
-  a.preset("--confidence", audit.confidence, "NUMBER", "with this probability the bound found is true");
-  a.format(audit.format);
-}
-
-void CommandLine::add_run_verbs() {
-  auto* run =
-      app_.add_subcommand("run", "the whole job: release, train, sample, evaluate; finished stages are kept");
-  auto* release = app_.add_subcommand("release", "embed private records, add noise once, write release.mfl");
-  auto* train = app_.add_subcommand("train", "train a generator on a release (nothing private is needed)");
-  auto* sample = app_.add_subcommand("sample", "draw synthetic records from a trained model");
-  auto* evaluate = app_.add_subcommand("evaluate", "score synthetic records against REAL test records");
-
-  for (CLI::App* verb : {run, release, train, sample, evaluate}) {
-    Options(*verb).sources(sources);
-    Options(*verb)
-        .value("-o,--out", out, "DIR",
-               "run folder: everything is written here but the ledger, which lies beside it (privacy.ledger)")
-        ->required();
-    verb->add_flag("-v,--verbose", verbose, "more on the console; twice for even more");
-    verb->add_flag("-q,--quiet", quiet,
-                   "errors only, and which settings of [privacy] came from the environment");
-  }
-  for (CLI::App* verb : {run, evaluate}) Options(*verb).format(format);
-  for (CLI::App* verb : {run, release}) add_data_options(*verb);
-  release->add_flag("--dry-run", dry_run,
-                    "say what the release would cost and whether the budget allows it; release nothing");
-  Options(*release).value(
-      "--export-tables", export_tables, "DIR",
-      "write the release's noisy tables of counts there, as CSV; of one that is there already, too");
-  for (CLI::App* verb : {run, train})
-    Options(*verb).key("--init", sources, "train.init", "WHERE",
-                       "where training starts: random or moments, the closed form");
-  Options(*train).value("--release", release_file, "FILE", "the release; default: OUT/release.mfl");
-  Options(*sample).value("--model", model_file, "FILE", "the model; default: OUT/model.mfl");
-  Options(*sample).key("-n,--count", sources, "sample.count", "N", "how many records");
-  Options(*evaluate).value("--samples", samples_file, "FILE",
-                           "the samples; default: those in OUT, of a format in sample.formats");
-}
-
-void CommandLine::add_data_files(CLI::App& verb) {
+void PartyCommandLine::add_data_files(CLI::App& verb) {
   Options o(verb);
   o.function(
       "--data", "FILE",
@@ -184,33 +140,7 @@ void CommandLine::add_data_files(CLI::App& verb) {
              [this](const std::string& v) { sources.flags.emplace_back("data.labels", from_here(v)); });
 }
 
-void CommandLine::add_data_options(CLI::App& verb) {
-  add_data_files(verb);
-  Options o(verb);
-  o.guarantee(sources);
-  const auto yes = [this](const char* key) {
-    return [this, key] { sources.flags.emplace_back(key, "true"); };
-  };
-  verb.add_flag_callback("--secure-aggregation", yes("privacy.secure_aggregation"),
-                         "mask every rank's sum (privacy.secure_aggregation)");
-  verb.add_flag_callback("--distributed-noise", yes("privacy.distributed_noise"),
-                         "every rank adds a share of the noise (privacy.distributed_noise)");
-  o.value("--insecure-seeded-noise", insecure_seed, "SEED",
-          "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE");
-}
-
-void CommandLine::add_doctor() {
-  Options o(*app_.add_subcommand(
-      "doctor", "check MPI, GPUs, clocks, limits, folders and versions over all ranks; say what to fix"));
-  o.value("-o,--out", doctor.out, "DIR", "the folder that a job would write to; default: this one");
-  o.format(doctor.format);
-  o.preset("--deadline", doctor.deadline_s, "SECONDS",
-           "every wait for another rank ends after so many seconds, one for a file or a device after half of "
-           "them")
-      ->check(CLI::Range(1.0, 86400.0));
-}
-
-void CommandLine::add_ledger() {
+void PartyCommandLine::add_ledger() {
   auto* command =
       app_.add_subcommand("ledger", "look at, check or set the budget of a data set's privacy ledger");
   command->require_subcommand(1);
@@ -235,7 +165,7 @@ void CommandLine::add_ledger() {
   budget->add_flag("--none", ledger_.no_budget, "lift the budget")->excludes(epsilon);
 }
 
-void CommandLine::add_check() {
+void PartyCommandLine::add_check() {
   auto* verb = app_.add_subcommand("check",
                                    "read whole record files: what does not fit the settings, and what they "
                                    "hold; PRIVATE output, for whoever holds the files; exit code 65 if "
@@ -248,7 +178,7 @@ void CommandLine::add_check() {
   o.format(check_.format);
 }
 
-void CommandLine::add_schema() {
+void PartyCommandLine::add_schema() {
   auto* command = app_.add_subcommand("schema", "draft or compare the public schema of a table (CSV)");
   command->require_subcommand(1);
   auto* init = command->add_subcommand(
@@ -262,8 +192,9 @@ void CommandLine::add_schema() {
   i.value("--from-public-sample", s.sample, "FILE",
           "a CSV file that is PUBLIC: bounds, categories and missing values are filled in from it");
   h.value("schema", s.schema, "FILE", "the schema, a TOML file")->required();
-  i.preset("--separator", s.separator, "CHAR", "between fields: a comma, a semicolon, | or tab")
-      ->check(CLI::IsMember({",", ";", "|", "tab"}));
+  i.preset("--separator", s.separator, "CHAR",
+           "between fields: a comma, a semicolon, |, tab, or blank: any blanks")
+      ->check(CLI::IsMember({",", ";", "|", "tab", "blank"}));
   const auto header = [&s](bool there) { return [&s, there] { s.header = there; }; };
   init->add_flag_callback("--no-header", header(false), "the first line is a row: it names no columns")
       ->excludes(init->add_flag_callback("--header", header(true),
@@ -274,7 +205,7 @@ void CommandLine::add_schema() {
   for (CLI::App* verb : {init, hash}) verb->callback([this, verb] { schema_.verb = verb->get_name(); });
 }
 
-void CommandLine::add_verify() {
+void PartyCommandLine::add_verify() {
   auto* command = app_.add_subcommand(
       "verify", "check a release: checksum, signature, arithmetic, ledger; print its privacy card");
   Options o(*command);
@@ -282,6 +213,9 @@ void CommandLine::add_verify() {
   o.value("--evidence", verify_.evidence, "DIR",
           "the messages of the round between institutions that it was made in: adds it up again. Then "
           "--require-signature may be the coordinator's, a site's or a key holder's key");
+  o.repeated(
+      "--part", verify_.parts, "FILE",
+      "a release that it was combined from; given again: a further one, in the order of the combination");
   auto* key = o.value("--require-signature", verify_.key, "FILE",
                       "public key file; the release must be signed with this key");
   command
@@ -292,31 +226,6 @@ void CommandLine::add_verify() {
           "the data set's ledger, from somebody you trust; by default the one beside the release is looked "
           "at, which vouches for nothing");
   o.format(verify_format_);
-}
-
-void CommandLine::add_slurm() {
-  Options o(*app_.add_subcommand("slurm", "print a batch script for Slurm; nothing is run or submitted"));
-  auto& j = slurm_;
-  o.sources(sources)->required();
-  o.value("-o,--out", out, "DIR", "run folder, as the nodes see it")->required();
-  o.value("--time", j.time, "TIME", "time limit; a job that reaches it is queued again and goes on")
-      ->required();
-  o.preset("--kind", j.kind, "KIND",
-           "whole; embed (CPUs) and then train (GPUs), as two jobs; or seeds, an array of trainings of one "
-           "release");
-  o.preset("--launcher", j.launcher, "NAME", "srun (can be preempted) or mpirun");
-  o.preset("--nodes", j.nodes, "N", "machines");
-  o.preset("--ntasks-per-node", j.ranks_per_node, "N", "ranks on each of them");
-  o.preset("--cpus-per-task", j.cores_per_rank, "N", "cores of each rank");
-  o.preset("--gpus-per-node", j.gpus_per_node, "N",
-           "GPUs; no fewer than ranks that compute on them (train.ranks)");
-  o.preset("--grace", j.grace_s, "N", "seconds before the time limit at which ranks checkpoint and stop");
-  o.preset("--seeds", j.seeds, "LIST", "of --kind seeds: the array");
-  o.preset("--name", j.name, "NAME", "the job's name");
-  o.preset("--muffle", j.muffle, "FILE", "the binary, as the nodes see it");
-  o.preset("--partition", j.partition, "NAME", "partition");
-  o.preset("--account", j.account, "NAME", "account");
-  o.preset("--mem", j.memory, "SIZE", "memory of a node");
 }
 
 }  // namespace muffle::app

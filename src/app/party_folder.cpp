@@ -11,8 +11,6 @@
 #include "muffle/core/watchdog.hpp"
 #include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/message_names.hpp"
-#include "muffle/round/consortium_folder.hpp"
-#include "muffle/round/sync.hpp"
 #include "muffle/site/pins.hpp"
 
 namespace muffle::app {
@@ -73,6 +71,14 @@ std::unique_ptr<round::Exchange> exchange_of(const PartyCommand& command, const 
       config.config.party->network);
 }
 
+round::Membership members_of(const site::KeyStore& store, round::Exchange& exchange) {
+  if (store.card().coordinator)
+    return round::read_membership(exchange, {store.folder(), store.key().public_key()});
+  const auto pinned = site::Pins::load(store.folder()).coordinator;
+  if (!pinned) return round::read_membership(exchange);
+  return round::read_membership(exchange, {store.folder(), pinned->key});
+}
+
 void put_own(const site::KeyStore& store, round::Exchange& exchange) {
   exchange.put(release::card_name(store.key().public_key()), store.card_bytes());
   for (const fs::path& file : files_in(store.folder() / "round-keys")) {
@@ -81,13 +87,18 @@ void put_own(const site::KeyStore& store, round::Exchange& exchange) {
     const release::RoundKeys keys = release::read_round_keys(message.header, file.string());
     exchange.put(release::round_keys_name(message.header.sender, keys.first), bytes);
   }
+  if (!store.card().coordinator) return;
+  for (const release::SignedHeader& charter :
+       round::kept_charters({store.folder(), store.key().public_key()}))
+    exchange.put(release::charter_name(release::Consortium(charter, "a charter").charter.version),
+                 release::message_bytes(charter));
 }
 
 void pin(const PartyCommand& command, bool site, std::ostream& out) {
   const site::KeyStore store = site::KeyStore::open(command.folder);
   const auto exchange = exchange_of(command, load_party(command.folder, site));
   site::Pins pins = site::Pins::load(command.folder);
-  const round::Membership members = round::read_membership(*exchange);
+  const round::Membership members = members_of(store, *exchange);
   // Several cards may claim one name: the fingerprint tells whose it is.
   const release::SignedHeader* claimed = nullptr;
   for (const release::SignedHeader& header : members.cards) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/round/exchange.hpp"
+#include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
 
 namespace muffle::app {
@@ -24,8 +24,18 @@ std::string card_text(const site::KeyStore& store);
 /// The exchange that was typed or, without one, that the settings name. @throws ConfigError  neither;
 /// IoError.
 std::unique_ptr<round::Exchange> exchange_of(const PartyCommand& command, const PartyConfig& config);
-/// Puts the card, and all round keys that the party ever published. @throws ProtocolError, IoError.
+/// Who is in the consortium, by the exchange and by the charters that this party has seen before, which it
+/// keeps: of the coordinator that a site has pinned, or of the coordinator itself. @throws ProtocolError,
+/// IoError.
+round::Membership members_of(const site::KeyStore& store, round::Exchange& exchange);
+/// Puts the card, all round keys that the party ever published, and a coordinator's charters.
+/// @throws ProtocolError, IoError.
 void put_own(const site::KeyStore& store, round::Exchange& exchange);
+/// Carries messages between the party's folder and the server that its settings name.
+/// @throws as round::synchronise().
+round::Synced carry_messages(const PartyCommand& command, bool site);
+/// @throws ProtocolError  messages of the party's own are others there.
+void require_own_words(const round::Synced& synced);
 /// Notes that a card of the exchange is whose it says (site pin, coordinator admit).
 /// @throws ConfigError  no card of that name has the fingerprint.
 void pin(const PartyCommand& command, bool site, std::ostream& out);

@@ -33,8 +33,8 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   std::vector<std::string> out;
   if (!plan.records) {
     out.push_back(
-        "m is private under add/remove-one adjacency: give --records with a public guess of it to see signal "
-        "and noise");
+        "m is private under add/remove-one adjacency: give data.expected_records, or --records, with a "
+        "public guess of it to see signal and noise");
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));
@@ -58,6 +58,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   JobPlan plan;
   const release::ReleasePlan& release = config.plan;
   if (config.data.records > 0) plan.records = static_cast<double>(config.data.records);
+  if (config.data.expected_records > 0) plan.records = static_cast<double>(config.data.expected_records);
   if (guess) {
     plan.records = static_cast<double>(*guess);
     plan.sizes = sizes_for(config, *guess);

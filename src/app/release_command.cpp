@@ -138,8 +138,7 @@ void say_where_misfits_are(const Context& context) {
   if (context.config.data.schema.on_error != schema::OnError::kClamp) return;
   spdlog::info(
       "release: data.on_error = \"clamp\": what did not fit was clamped or counts as nothing; whether there "
-      "was "
-      "any stands in the private logs alone ({}). `muffle check --config FILE` tells it beforehand",
+      "was any stands in the private logs alone ({}). `muffle check --config FILE` tells it beforehand",
       (context.out / "logs").string());
 }
 
@@ -183,7 +182,7 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
   };
   job.find_records = [&context] { return prepare_records(context); };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
-    return make_embedder_on_devices(context, plan);
+    return make_embedder_on_devices(context.comm, context.config, plan);
   };
   job.choose_tables = model::tables_of_next_round;
   job.note_settings = [&context] { record_settings(context, Stage::kRelease); };

@@ -24,7 +24,9 @@ namespace {
 data::DataSpec spelling(const SchemaCommand& command) {
   data::DataSpec spec;
   spec.format = "csv";
-  spec.separator = command.separator == "tab" ? '\t' : command.separator.front();
+  spec.separator = command.separator == "tab"     ? '\t'
+                   : command.separator == "blank" ? data::kBlankSeparator
+                                                  : command.separator.front();
   spec.header = command.header.value_or(true);
   spec.comment = command.comment;
   spec.skip = command.skip;
@@ -141,10 +143,10 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
   if (guessed) {
     text +=
         "A type that is a guess is from a look at the private records, and so are the notation of its "
-        "fields, "
-        "the step and the decimals of whole numbers that are written with a point,\n"
-        "that numbers are codes, that no row has a value in a column, and the form of fields in a notation "
-        "that\nmuffle does not know: check each before this file leaves you.\n"
+        "fields, the step and the decimals of whole numbers that are written with a point,\n"
+        "that numbers are codes, that texts stand among numbers, that no row has a value in a column, and "
+        "the form of fields in a notation that\nmuffle does not know: check each before this file leaves "
+        "you.\n"
         "Nothing else here is from the file's rows.\n";
   }
   if (sampled) {
@@ -208,8 +210,7 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
   if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
     out << "Answers are public: they come from a code book, the law or experience, never from these records. "
            "An empty answer takes what is in brackets, or leaves a placeholder. \"back\" goes a question "
-           "back, "
-           "\"quit\" stops and keeps the answers, \"help\" says what can be answered.\n";
+           "back, \"quit\" stops and keeps the answers, \"help\" says what can be answered.\n";
     schema::Answers known = answers.taken_up(in, out);
     const auto keep = [&](const std::string& column, const std::vector<std::string>& all) {
       answers.keep(column, all);

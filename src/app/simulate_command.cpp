@@ -8,14 +8,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <ostream>
 #include <thread>
 
 #include "muffle/app/commands.hpp"
-#include "muffle/comm/mpi.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/round/consortium_folder.hpp"
 #include "muffle/site/key_store.hpp"
 #include "muffle/site/pins.hpp"
 #include "party_folder.hpp"
@@ -81,10 +83,25 @@ struct World {
     if (watched::exists(coordinator))
       throw ConfigError(fmt::format("'{}' holds a simulation already: choose another folder.", out.string()));
     config = load_config(sources, {.release = true});
+    const int needed = command.missing == 0 ? 3 : command.missing == 1 ? 4 : 8;
+    if (command.sites < needed)
+      throw ConfigError(
+          fmt::format("{} key holders may be missing of {} or more, and sites are key holders here: "
+                      "--sites {} or more.",
+                      command.missing, needed, needed));
+    holders = std::min<std::size_t>(static_cast<std::size_t>(command.sites), command.missing > 1 ? 8 : 5);
     for (int i = 0; i < command.sites; ++i) {
       names.push_back(fmt::format("SITE-{}", i + 1));
       folders.push_back(out / fmt::format("site-{}", i + 1));
     }
+  }
+
+  /// Until those who have not opened are late.
+  void wait_for_last_opening() const {
+    const auto place = round::make_exchange(exchange.string());
+    const std::uint64_t until = round::find_round(*place, "").proposal.open_until;
+    while (static_cast<std::uint64_t>(std::time(nullptr)) <= until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
   /// Settings of a site whose records are one part of the configuration's, and whose policy allows it.
@@ -132,7 +149,7 @@ struct World {
     for (std::size_t i = 0; i < names.size(); ++i) {
       roles = {};
       roles.site = true;
-      roles.key_holder = i < 5;
+      roles.key_holder = i < holders;
       make(names[i], folders[i], roles, settings_of(i));
     }
     for (const site::KeyStore& store : stores) everybody.save(store.folder());
@@ -140,6 +157,7 @@ struct World {
 
   fs::path out, exchange, coordinator;
   Config config;
+  std::size_t holders = 5;  ///< the first of the sites
   std::vector<std::string> names;
   std::vector<fs::path> folders;
 };
@@ -147,7 +165,7 @@ struct World {
 }  // namespace
 
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed) {
-  if (comm::MpiSession::launched_by_mpi())
+  if (comm::launched_by_mpi())
     throw ConfigError(
         "`muffle simulate` starts processes of its own: start it alone, without mpirun or srun.");
   World world(command, sources);
@@ -175,6 +193,12 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   by_sites("join", world.names.size());
   say("all have accepted the charter");
   std::vector<std::string> propose{"propose", "--title", "a simulated round", "--config", sources.file};
+  if (command.missing > 0) {
+    for (std::size_t h = 0; h < world.holders; ++h)
+      propose.insert(propose.end(), {"--holder", world.names[h]});
+    propose.insert(propose.end(), {"--missing-holders", fmt::format("{}", command.missing), "--days",
+                                   fmt::format("{:.6f}", command.wait_s / 86400), "--open-days", "0.00002"});
+  }
   for (const std::string& setting : sources.set) propose.insert(propose.end(), {"--set", setting});
   for (const auto& [key, value] : sources.flags)
     propose.insert(propose.end(), {"--set", key + "=" + settings::toml_string(value)});
@@ -184,8 +208,16 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   say("all have contributed");
   by_coordinator({"step"});
   say("the contributions are sealed");
-  by_sites("step", std::min<std::size_t>(world.names.size(), 5));
-  say("the key holders have opened");
+  const std::size_t there = world.holders - static_cast<std::size_t>(command.missing);
+  by_sites("step", there);
+  say(command.missing == 0 ? "the key holders have opened"
+                           : fmt::format("all key holders but {} have opened", command.missing));
+  if (command.missing > 0) {
+    world.wait_for_last_opening();
+    by_coordinator({"step"});
+    by_sites("step", there);
+    say("the others have stood in for who is missing");
+  }
   by_coordinator({"step"});
   const auto place = round::make_exchange(world.exchange.string());
   for (const std::string& name : place->list()) {

@@ -114,7 +114,7 @@ void join(const PartyCommand& command, std::ostream& out) {
   const PartyConfig config = load_party(command.folder, true);
   const auto exchange = exchange_of(command, config);
   put_own(store, *exchange);
-  round::Membership members = round::read_membership(*exchange);
+  round::Membership members = members_of(store, *exchange);
   if (store.card().key_holder && !has_free_keys(store, members, round::read_proposals(*exchange))) {
     (void)store.make_round_keys();
     put_own(store, *exchange);
@@ -128,20 +128,22 @@ struct AtHand {
   explicit AtHand(const PartyCommand& command)
       : store(site::KeyStore::open(command.folder)),
         config(load_party(command.folder, true)),
+        with_torch(command.with_torch),
         exchange(exchange_of(command, config)),
         round(round::find_round(*exchange, command.round)),
         self{store.key().name(), store.key().public_key()} {}
 
   site::Verdict verdict() const {
-    const round::Membership members = round::read_membership(*exchange);
+    const round::Membership members = members_of(store, *exchange);
     const std::vector<SignedHeader> approvals = kept_approvals(store.folder(), round);
     const privacy::LedgerState ledger = config.ledger_state();
     return policy_verdict(config.policy(), site::Pins::load(store.folder()),
-                          {round, self, members.charters, members.round_keys, approvals, ledger});
+                          {round, self, members.charters, members.round_keys, approvals, ledger, with_torch});
   }
 
   site::KeyStore store;
   PartyConfig config;
+  bool with_torch;
   std::unique_ptr<round::Exchange> exchange;
   ProposedRound round;
   crypto::SignerKey self;
@@ -235,8 +237,8 @@ void status(const PartyCommand& command, std::ostream& out) {
 
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const std::string& verb = command.verb;
-  if (verb == "site step" || verb == "site run" || verb == "coordinator step")
-    return step_command(command, out);
+  if (verb == "coordinator step" || verb == "coordinator abandon")
+    return coordinator_step_command(command, out);
   if (verb == "coordinator serve") return serve(command.serve, out);
   if (verb.ends_with(" sync")) return sync_party(command, verb == "site sync", out);
   if (verb.starts_with("coordinator ")) return coordinator_command(sources, command, out);

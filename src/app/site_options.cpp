@@ -5,6 +5,9 @@
 namespace muffle::app {
 namespace {
 
+/// From seconds, for trials, to years.
+const CLI::Range kDays(0.00001, 3650.0);
+
 /// A verb of a party's: which it is, in whose folder, and where the messages lie.
 CLI::App& party_verb(CLI::App& command, PartyCommand& party, const char* name, const char* help,
                      bool in_folder = true) {
@@ -32,11 +35,11 @@ void round_of(CLI::App& verb, PartyCommand& party) {
 
 }  // namespace
 
-void CommandLine::add_site() {
+void PartyCommandLine::add_site() {
   auto* command = app_.add_subcommand(
       "site", "take part in rounds between institutions, as one that holds records or opens sums");
   command->require_subcommand(1);
-  PartyCommand& p = party_;
+  PartyCommand& p = party;
   auto& init = party_verb(*command, p, "init", "make a site's folder: keys, card, commented settings", false);
   Options i(init);
   i.value("-o,--out", p.folder, "DIR", "the folder")->required();
@@ -74,10 +77,10 @@ void CommandLine::add_site() {
       ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
 }
 
-void CommandLine::add_coordinator() {
+void PartyCommandLine::add_coordinator() {
   auto* command = app_.add_subcommand("coordinator", "write a consortium's charter, and propose rounds");
   command->require_subcommand(1);
-  PartyCommand& p = party_;
+  PartyCommand& p = party;
   auto& init = party_verb(*command, p, "init", "make the coordinator's folder: keys, card, settings", false);
   Options i(init);
   i.value("-o,--out", p.folder, "DIR", "the folder")->required();
@@ -108,14 +111,25 @@ void CommandLine::add_coordinator() {
   o.value("--expected", p.wishes.expected, "N", "how many usually come; default: all");
   o.value("--colluding", p.wishes.colluding, "T", "how many sites may pool what they know; default: 1 or 2");
   o.value("--colluding-holders", p.wishes.colluding_holders, "T_H", "how many key holders may; default: 1");
-  o.preset("--days", p.contribute_days, "DAYS", "for contributions, from now")
-      ->check(CLI::Range(0.001, 3650.0));
-  o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(CLI::Range(0.001, 3650.0));
+  o.value("--missing-holders", p.wishes.missing_holders, "F",
+          "how many key holders may be missing: the others stand in for them; default: 0, of more than 7 "
+          "sites 1");
+  o.preset("--days", p.contribute_days, "DAYS", "for contributions, from now")->check(kDays);
+  o.preset("--open-days", p.open_days, "DAYS", "for openings, after that")->check(kDays);
+  o.preset("--stand-in-days", p.stand_in_days, "DAYS", "for stand-ins, after that")->check(kDays);
   propose.add_flag("--dry-run", p.dry_run, "say what would be proposed; propose nothing");
   auto& step = party_verb(*command, p, "step",
                           "what is next in its rounds: seal, add up, release; safe to be called again");
   Options(step).value("round", p.round, "ROUND",
                       "the first digits of the round's id, 4 or more; default: all of its rounds");
+  auto& abandon = party_verb(*command, p, "abandon",
+                             "give a round up, for all to see: nothing more is sealed, opened or released in "
+                             "it, and what was charged stays charged");
+  round_of(abandon, p);
+  const auto codes = release::abandon_codes();
+  Options(abandon)
+      .preset("--code", p.code, "CODE", "why, for all to see")
+      ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
   add_sync(*command, p);
   auto* serve =
       command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");
@@ -130,19 +144,19 @@ void CommandLine::add_coordinator() {
   s.value("--client-ca", p.serve.client_ca, "FILE", "clients show certificates of these authorities, PEM");
 }
 
-void CommandLine::add_round() {
+void PartyCommandLine::add_round() {
   auto* command = app_.add_subcommand("round", "look at rounds between institutions");
   command->require_subcommand(1);
   auto* status =
       command->add_subcommand("status", "who has answered, deadlines, what was kept aside; no value");
-  status->callback([this] { party_.verb = "round status"; });
+  status->callback([this] { party.verb = "round status"; });
   Options o(*status);
-  o.value("exchange", party_.exchange, "DIR", "where the messages lie")->required();
-  o.value("--round", party_.round, "ROUND", "the first digits of one round's id; default: all rounds");
-  o.value("--html", party_.html, "FILE", "write a page, too, such as status.html");
+  o.value("exchange", party.exchange, "DIR", "where the messages lie")->required();
+  o.value("--round", party.round, "ROUND", "the first digits of one round's id; default: all rounds");
+  o.value("--html", party.html, "FILE", "write a page, too, such as status.html");
 }
 
-void CommandLine::add_simulate() {
+void PartyCommandLine::add_simulate() {
   Options o(*app_.add_subcommand(
       "simulate",
       "a round between institutions on this machine: each with a folder and keys, each act a process"));
@@ -150,6 +164,12 @@ void CommandLine::add_simulate() {
   o.guarantee(sources);
   o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
       ->check(CLI::Range(3, 1000));
+  o.preset("--missing", simulate_.missing, "F",
+           "key holders that are gone for good once all have contributed: the others stand in")
+      ->check(CLI::Range(0, 2));
+  o.preset("--wait", simulate_.wait_s, "SECONDS",
+           "with --missing: how long contributions and openings may take; whoever is missing is noticed then")
+      ->check(CLI::Range(1.0, 86400.0));
   o.value("-o,--out", out, "DIR", "a new folder for all of them")->required();
 }
 

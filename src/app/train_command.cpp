@@ -6,6 +6,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
+#include "muffle/synth/moved_rows.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
@@ -45,6 +46,17 @@ void train_network(Context& context, const model::NetworkSettings& network,
   });
 }
 
+/// Tells which rules between columns the model does not know by itself.
+void report_rules(Context& context, const std::filesystem::path& model_file) {
+  const auto& table = context.config.data.schema.table;
+  if (!table || table->constraints.empty()) return;
+  comm::agree(context.comm, "looking at the rules between columns", true, [&] {
+    if (!context.comm.is_root()) return;
+    const model::Model model = model::parse_model(read_file(model_file), model_file.string());
+    for (const std::string& text : synth::moving_rules(model)) spdlog::warn("train: {}", text);
+  });
+}
+
 }  // namespace
 
 void train(Context& context, const std::filesystem::path& release_file) {
@@ -61,6 +73,7 @@ void train(Context& context, const std::filesystem::path& release_file) {
     }
     mark_done(context.comm, work, {kModelFile});
     spdlog::info("train: {}", file.string());
+    report_rules(context, file);
   }
   // Not before the stage counts as done, or a job that ends in between has nothing to go on from. They lie on
   // the host of the first rank that trained.

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "muffle/comm/launcher.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/process.hpp"
@@ -86,7 +87,7 @@ double keepalive_seconds() {
 }
 
 std::string launcher() {
-  if (!comm::MpiSession::launched_by_mpi()) return "none";
+  if (!comm::launched_by_mpi()) return "none";
   // mpirun inside a Slurm job sets Slurm's variables too, but only mpirun sets its own.
   return variable("OMPI_COMM_WORLD_SIZE").empty() ? "srun" : "mpirun";
 }

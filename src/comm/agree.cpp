@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "muffle/comm/messages.hpp"
@@ -55,7 +54,8 @@ std::string pointer_to_detail(int rank) {
                      log_file_name(rank));
 }
 
-/// "65\nhost\nd\nmessage", where d says that there are details; a rank without failure sends nothing.
+/// "65\nhost\nd\nmessage", where d says that there are details; a rank without failure sends nothing. The
+/// host is empty where the others are not told.
 std::string encode(const Failure& failure, const std::string& host) {
   return fmt::format("{}\n{}\n{}\n{}", static_cast<int>(failure.code), host, failure.detail.empty() ? 0 : 1,
                      failure.message);
@@ -110,23 +110,45 @@ std::string value_in(const Settings& settings, const std::string& name) {
   return found == settings.end() ? "not there" : found->second;
 }
 
-/// "features.seed is 1 on rank 0 and 99 on rank 1": for each name the first rank that differs from root.
-std::vector<std::string> differences(const std::vector<std::string>& all) {
+/// What every rank gave, by rank.
+std::vector<Settings> gather_settings(Messages& comm, const Settings& mine) {
   std::vector<Settings> ranks;
-  std::set<std::string> names;
-  for (const std::string& text : all) {
-    ranks.push_back(decode_settings(text));
-    for (const auto& [name, value] : ranks.back()) names.insert(name);
-  }
-  std::vector<std::string> out;
-  for (const std::string& name : names) {
-    const std::string reference = value_in(ranks[0], name);
-    for (std::size_t r = 1; r < ranks.size(); ++r) {
-      const std::string theirs = value_in(ranks[r], name);
-      if (theirs == reference) continue;
-      out.push_back(fmt::format("{} is {} on rank 0 and {} on rank {}", name, reference, theirs, r));
-      break;
+  for (const std::string& text : comm.all_gather(encode(mine))) ranks.push_back(decode_settings(text));
+  return ranks;
+}
+
+/// For each name that some rank has otherwise than root, the first such rank.
+std::map<std::string, std::size_t> differing(const std::vector<Settings>& ranks) {
+  std::map<std::string, std::size_t> out;
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    for (const Settings* have : {&ranks[0], &ranks[r]}) {
+      for (const auto& [name, value] : *have) {
+        if (value_in(ranks[0], name) != value_in(ranks[r], name)) out.emplace(name, r);
+      }
     }
+  }
+  return out;
+}
+
+/// "features.seed is 1 on rank 0 and 99 on rank 1", one for each name. Of the settings that all have alike,
+/// and of a rank's own, nothing but hashes travels. Collective.
+std::vector<std::string> differences(Messages& comm, const Settings& mine, const IsOwn& own) {
+  Settings hashes, some;
+  for (const auto& [name, value] : mine) hashes[name] = to_hex(sha256(PublicBytes(name + "=" + value)));
+  const auto names = differing(gather_settings(comm, hashes));
+  for (const auto& [name, value] : mine) {
+    if (names.contains(name) && !(own && own(name))) some[name] = value;
+  }
+  const std::vector<Settings> ranks = gather_settings(comm, some);
+  std::vector<std::string> out;
+  for (const auto& [name, rank] : names) {
+    if (own && own(name)) {
+      out.push_back(fmt::format("{} is not the same on ranks 0 and {} (on rank {}: {})", name, rank,
+                                comm.rank(), value_in(mine, name)));
+      continue;
+    }
+    out.push_back(fmt::format("{} is {} on rank 0 and {} on rank {}", name, value_in(ranks[0], name),
+                              value_in(ranks[rank], name), rank));
   }
   return out;
 }
@@ -173,8 +195,8 @@ void agree(int rank, const std::string& host, const Exchange& exchange, const st
     }
     const bool stopped = verdict.code == ExitCode::kStopped;
     std::string message =
-        fmt::format("{} {} on rank {} (host {}): {}", what, stopped ? "ended early" : "failed", failed_rank,
-                    verdict.host, verdict.message);
+        fmt::format("{} {} on rank {}{}: {}", what, stopped ? "ended early" : "failed", failed_rank,
+                    verdict.host.empty() ? "" : fmt::format(" (host {})", verdict.host), verdict.message);
     if (verdict.has_detail) message += pointer_to_detail(failed_rank);
     if (mine) message += fmt::format(" Rank {} failed too: {}", rank, mine->message);
     throw_with_code(verdict.code, message);
@@ -184,7 +206,8 @@ void agree(int rank, const std::string& host, const Exchange& exchange, const st
   }
 }
 
-void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings) {
+void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings,
+                           const IsOwn& own) {
   const std::string mine = encode(settings), my_hash = to_hex(sha256(PublicBytes(mine)));
   const std::vector<std::string> hashes = comm.all_gather(my_hash);
   // Every rank sees the same hashes: all find a difference, or none does.
@@ -193,7 +216,7 @@ void require_same_settings(Messages& comm, const std::map<std::string, std::stri
       "The ranks were started with different settings: {}. No record was read. Give every rank the "
       "same command line, configuration file and MUFFLE_* variables (mpirun -x exports a variable "
       "to all ranks).",
-      fmt::join(differences(comm.all_gather(mine)), "; ")));
+      fmt::join(differences(comm, settings, own), "; ")));
   error.mark_agreed(!comm.is_root());
   throw error;
 }

@@ -143,7 +143,7 @@ std::string nccl_version() {
 }
 
 std::string probe_nccl(HostComm& host, int device, double deadline_s) {
-  using Clock = std::chrono::steady_clock;
+  using Steady = std::chrono::steady_clock;
   const auto deadline = std::chrono::milliseconds(static_cast<long long>(deadline_s * 1000 / 2));
   NcclOptions options;  // without a roll call: it comes below, on the ranks whose sums went well too
   options.device = device;
@@ -158,7 +158,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
     }
   };
   const auto group = NcclGroup::create(host, options);
-  const auto give_up = Clock::now() + deadline + deadline / 2;
+  const auto give_up = Steady::now() + deadline + deadline / 2;
   std::exception_ptr problem;
   try {
     sum_known_integers(*group, host);
@@ -168,7 +168,7 @@ std::string probe_nccl(HostComm& host, int device, double deadline_s) {
   }
   if (lost) std::rethrow_exception(problem);
   host.roll_call(
-      std::max(deadline / 4, std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now())));
+      std::max(deadline / 4, std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Steady::now())));
   agree(host, "summing over the GPUs", true, [&] {
     if (problem) std::rethrow_exception(problem);
   });

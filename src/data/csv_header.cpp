@@ -44,6 +44,9 @@ bool is_unnamed(std::span<const std::string_view> names, std::size_t column) {
   const auto nameless = [](std::string_view name) {
     constexpr std::string_view kPandas = "Unnamed: ";
     name = schema::trimmed(name);
+    if (name.size() > 3 && name.starts_with("...") &&  // readr's
+        name.find_first_not_of("0123456789", 3) == std::string_view::npos)
+      return true;
     return name.empty() || (name.size() > kPandas.size() && name.starts_with(kPandas) &&
                             name.find_first_not_of("0123456789.", kPandas.size()) == std::string_view::npos);
   };
@@ -60,12 +63,17 @@ std::optional<std::size_t> fields_that_count(std::span<const std::string_view> f
 }
 
 std::string other_separator(std::span<const std::string_view> fields, char separator) {
+  const auto stands = [&](std::string_view text) {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](std::string_view field) { return field.find(text) != std::string_view::npos; });
+  };
+  // Tabs and blanks.
+  const bool padded = fields.size() == 1 && stands(" ") && separator != kBlankSeparator;
   for (const char other : {';', '\t', '|', ','}) {
-    const auto has = [&](std::string_view field) { return field.find(other) != std::string_view::npos; };
-    if (other != separator && std::any_of(fields.begin(), fields.end(), has))
-      return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
+    if (other == separator || !stands(std::string_view(&other, 1)) || (other == '\t' && padded)) continue;
+    return fmt::format(" (\"{}\" stands in it)", other == '\t' ? "tab" : std::string(1, other));
   }
-  return {};
+  return padded ? " (blanks stand in it: \"blank\"?)" : "";
 }
 
 /// One row with a field too many is malformed.

@@ -99,6 +99,10 @@ std::size_t valid_utf8(std::string_view text) {
 
 CsvRows::CsvRows(const std::string& path, CsvDialect dialect)
     : name_("'" + path + "'"), dialect_(std::move(dialect)), stream_(open_text(path, dialect_.encoding)) {
+  if (dialect_.separator == kBlankSeparator) {
+    stream_ = std::make_unique<UnpaddedStream>(std::move(stream_));
+    dialect_.separator = '\t';
+  }
   require(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) == 0, "libcsv could not be set up");
   csv_set_delim(&parser_, static_cast<unsigned char>(dialect_.separator));
   pass_byte_order_mark();
@@ -349,8 +353,12 @@ void CsvRows::parse_quoted() {
   if (!good && csv_error(&parser_) == CSV_ENOMEM) throw InvariantError("libcsv ran out of memory.");
   const std::string field = "field " + std::to_string(ends_.size() + (good && parsed_rows_ == 1 ? 0 : 1));
   if (!good)
-    throw malformed("has a quote inside " + field +
-                    " that is not doubled, or text behind the one that closes it");
+    throw malformed(
+        "has a quote inside " + field + " that is not doubled, or text behind the one that closes it" +
+        (in_header_ && dialect_.separator != '\t'
+             ? " (is it a tab, or are they blanks, that stand between fields? Do lines stand above the "
+               "header?)"
+             : ""));
   if (parsed_rows_ != 1) throw malformed("has a quote in " + field + " that is never closed");
   std::size_t from = 0;
   for (const std::size_t end : ends_) {
@@ -374,12 +382,14 @@ void CsvRows::parse() {
 /// @throws DataError  it has a byte that no text in UTF-8 has.
 void CsvRows::check_text(std::string_view row) const {
   std::size_t bad = valid_utf8(row);
-  const char* what = "has bytes that are not UTF-8 in";
+  const char* what = "has bytes that are not UTF-8 (is data.encoding \"windows-1252\" or \"utf-16\"?) in";
   if (const std::size_t nul = row.find('\0'); nul < bad) {
     bad = nul;
     what = "has a NUL byte (is data.encoding \"utf-16\"?) in";
   }
   if (bad >= row.size()) return;
+  if (in_header_ && (row.starts_with("\x93NUMPY") || row.starts_with("PK\x03\x04")))
+    what = "is that of a NumPy file (data.format = \"npz\"), and no text in";
   bool quoted = false;
   std::size_t field = 1;
   for (const char c : row.substr(0, bad)) {

@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kManyBreaks = 100;
 
 /// How a CSV file is spelt beyond RFC 4180.
 struct CsvDialect {
-  char separator = ',';
+  char separator = ',';  ///< kBlankSeparator: any blanks and tabs
   /// Lines before the first row (the header, where there is one) that begin with it are passed over; behind
   /// that no record may decide whether its line is one. 0: there are none.
   char comment = '\0';

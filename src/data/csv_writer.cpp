@@ -27,7 +27,10 @@ constexpr int kGzipWrapping = 15 + 16;  // deflateInit2: the largest window, gzi
 void append_field(std::string_view field, char separator, bool always, std::string& out) {
   const bool blanks =
       field.starts_with(' ') || field.ends_with(' ') || field.starts_with('\t') || field.ends_with('\t');
-  if (!always && !blanks && field.find_first_of("\"\r\n") == std::string_view::npos &&
+  // Between blanks an empty field would be none.
+  const bool between_blanks =
+      separator == kBlankSeparator && (field.empty() || field.find('\t') != std::string_view::npos);
+  if (!always && !blanks && !between_blanks && field.find_first_of("\"\r\n") == std::string_view::npos &&
       field.find(separator) == std::string_view::npos) {
     out += field;
     return;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
+#include <utility>
 
 #include "muffle/core/text.hpp"
 
@@ -17,7 +19,12 @@ constexpr auto kFailed = static_cast<std::size_t>(-1);
 iconv_t open_iconv(const std::string& encoding) {
   // Behind a stroke iconv takes orders: to leave out what it cannot decode, for one.
   if (encoding.empty() || encoding.find('/') != std::string::npos) return kNone;
-  return ::iconv_open("UTF-8", encoding == "latin-1" ? "ISO-8859-1" : encoding.c_str());
+  static constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"latin-1", "ISO-8859-1"}, {"utf-8-sig", "UTF-8"}, {"mac-roman", "MACINTOSH"}};
+  for (const auto& [name, known] : kOthers) {
+    if (encoding == name) return ::iconv_open("UTF-8", known);
+  }
+  return ::iconv_open("UTF-8", encoding.c_str());
 }
 
 }  // namespace
@@ -72,11 +79,36 @@ std::span<const std::byte> DecodedStream::more() {
   }
 }
 
+UnpaddedStream::UnpaddedStream(std::unique_ptr<ByteReader> text)
+    : text_(std::move(text)), input_(kBufferBytes) {}
+
+std::span<const std::byte> UnpaddedStream::more() {
+  do {
+    const std::size_t size = text_->read(std::as_writable_bytes(std::span(input_)));
+    if (size == 0) return {};
+    output_.clear();
+    for (const char c : std::span(input_).first(size)) {
+      if (!quoted_ && (c == ' ' || c == '\t')) {
+        blank_ = true;
+        continue;
+      }
+      const bool ends = !quoted_ && (c == '\n' || c == '\r');
+      if (blank_ && !at_start_ && !ends) output_.push_back('\t');
+      blank_ = false;
+      at_start_ = ends;
+      quoted_ = quoted_ != (c == '"');
+      output_.push_back(c);
+    }
+  } while (output_.empty());
+  return std::as_bytes(std::span(output_));
+}
+
 DataError DecodedStream::no_text() const {
   return DataError(
       fmt::format("{} has bytes that are no text in data.encoding = \"{}\". Is it the file's encoding?",
                   name_, printable(encoding_)),
-      LocalDetail{fmt::format("{} has them after {} bytes.", name_, before_ + begin_)});
+      LocalDetail{fmt::format("{} has bytes that are no text in this encoding after {} bytes.", name_,
+                              before_ + begin_)});
 }
 
 }  // namespace muffle::data

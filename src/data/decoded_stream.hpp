@@ -42,4 +42,19 @@ class DecodedStream final : public ByteReader {
   std::uint64_t before_ = 0;         ///< bytes of the file before input_
 };
 
+/// Blanks and tabs outside quotes as one tab, and none at the ends of lines: fields with blanks between them,
+/// as R's write.table writes them and columns are padded, become fields with a tab between them.
+class UnpaddedStream final : public ByteReader {
+ public:
+  explicit UnpaddedStream(std::unique_ptr<ByteReader> text);
+
+ private:
+  std::span<const std::byte> more() override;
+  std::uint64_t jump(std::uint64_t) override { return 0; }
+
+  std::unique_ptr<ByteReader> text_;
+  std::vector<char> input_, output_;
+  bool quoted_ = false, at_start_ = true, blank_ = false;  ///< of the line; blanks are to be written
+};
+
 }  // namespace muffle::data

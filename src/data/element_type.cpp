@@ -127,9 +127,9 @@ std::string ElementType::to_text(const std::byte* stored) const {
 
 std::int64_t ElementType::to_label(const std::byte* stored) const {
   return with_number(*this, stored, [](auto v) -> std::int64_t {
-    constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+    constexpr auto kMostLabel = std::numeric_limits<std::int32_t>::max();
     if constexpr (std::is_integral_v<decltype(v)>) {
-      return std::cmp_less(v, 0) || std::cmp_greater(v, kMost) ? -1 : static_cast<std::int64_t>(v);
+      return std::cmp_less(v, 0) || std::cmp_greater(v, kMostLabel) ? -1 : static_cast<std::int64_t>(v);
     } else {
       return -1;
     }

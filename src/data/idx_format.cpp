@@ -68,8 +68,11 @@ ArrayHeader read_header(const std::string& name, ByteReader& stream) {
   std::byte magic[4];
   if (stream.read(magic) < sizeof magic) throw truncated(name, "inside the IDX magic number");
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0}) {
-    throw DataError(name + " is not an IDX file (plain or gzip): an IDX file begins with two zero bytes. " +
-                    "Is it the right file?");
+    const bool numpy =
+        magic[0] == std::byte{0x93} || (magic[0] == std::byte{'P'} && magic[1] == std::byte{'K'});
+    throw DataError(
+        name + " is not an IDX file (plain or gzip): an IDX file begins with two zero bytes. " +
+        (numpy ? "It begins as NumPy's do: set data.format = \"npz\"." : "Is it the right file?"));
   }
   ArrayHeader header;
   header.type = parse_type(name, std::to_integer<unsigned>(magic[2]));

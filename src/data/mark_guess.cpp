@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "muffle/core/text.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::data {
@@ -11,7 +13,7 @@ namespace {
 using schema::bound_code;
 using schema::ColumnType;
 using schema::mark_at;
-using schema::without_blanks;
+using schema::trimmed;
 
 /// What stands before or behind numbers and is no part of a text. Others are named, and left to people.
 constexpr std::string_view kAffixes[] = {
@@ -31,8 +33,6 @@ constexpr std::string_view kAffixes[] = {
     "yr",     "yrs",    "years",   "Jahre",   "ans",      "KB",     "MB",     "GB",      "kB",      "px",
     "pts",    "pp"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_affix(std::string_view text) {
   return text.empty() || std::find(std::begin(kAffixes), std::end(kAffixes), text) != std::end(kAffixes);
 }
@@ -42,7 +42,7 @@ std::string_view take_minus(std::string_view& text) {
   for (const std::string_view style : {schema::kNegatives[0], schema::kNegatives[1]}) {
     const std::string_view sign = style.substr(0, style.size() - 1);
     if (!text.starts_with(sign)) continue;
-    text = without_blanks(text.substr(sign.size()));
+    text = trimmed(text.substr(sign.size()));
     return style;
   }
   return {};
@@ -65,54 +65,67 @@ MarkGuess::MarkGuess() {
 
 /// What there is around the digits: the same of all fields.
 bool MarkGuess::take_affixes(std::string_view& field, bool& negative) {
-  std::string_view text = without_blanks(field);
+  std::string_view text = trimmed(field);
   std::string_view style;
   if (text.starts_with('(') && text.ends_with(')')) {
     style = "(1)";
-    text = without_blanks(text.substr(1, text.size() - 2));
+    text = trimmed(text.substr(1, text.size() - 2));
   }
   if (const std::string_view minus = take_minus(text); !minus.empty()) style = minus;
   const auto first = std::find_if(text.begin(), text.end(), is_digit);
   if (first == text.end()) return false;
   std::string_view prefix = text.substr(0, static_cast<std::size_t>(first - text.begin()));
   text.remove_prefix(prefix.size());
-  // The sign behind the prefix, or a number that begins with its mark.
+  // The sign behind the prefix.
+  bool inside = false;
   for (const std::string_view minus : {schema::kNegatives[0], schema::kNegatives[1]}) {
     const std::string_view sign = minus.substr(0, minus.size() - 1);
     if (!prefix.ends_with(sign)) continue;
     prefix.remove_suffix(sign.size());
     style = minus;
+    inside = !prefix.empty();
   }
   if (prefix == "+") prefix = {};
   const auto last = std::find_if(text.rbegin(), text.rend(), is_digit).base();
   std::string_view suffix = text.substr(static_cast<std::size_t>(last - text.begin()));
   text.remove_suffix(suffix.size());
+  if (prefix.ends_with('(') && suffix.starts_with(')')) {
+    style = "(1)";
+    inside = true;
+    prefix.remove_suffix(1);
+    suffix.remove_prefix(1);
+  }
   if (suffix.starts_with('-')) {
     style = "1-";
     suffix.remove_prefix(1);
   }
-  if (!is_affix(without_blanks(prefix)) || !is_affix(without_blanks(suffix))) return false;
+  if (!is_affix(trimmed(prefix)) || !is_affix(trimmed(suffix))) return false;
   if (!begun_) {
     prefix_ = prefix;
     suffix_ = suffix;
-  } else if (without_blanks(prefix) != without_blanks(prefix_) ||
-             without_blanks(suffix) != without_blanks(suffix_)) {
+  } else if (trimmed(prefix) != trimmed(prefix_) || trimmed(suffix) != trimmed(suffix_)) {
     return false;
   }
   begun_ = true;
   negative = !style.empty();
-  if (negative) negative_ = style;
+  if (negative) {
+    negative_ = style;
+    inside_ = inside;
+  }
   field = text;
   return true;
 }
 
-/// @returns whether the field is a code, and the only one of its side.
-bool MarkGuess::take_code(std::string_view field) {
-  const auto code = bound_code(field);
-  if (!code) return false;
-  std::string& known = code->top ? top_ : bottom_;
-  if (known.empty()) known = field;
-  return known == field;
+/// The texts among the numbers as codes of bounds in this notation. @returns whether all are, one of a side.
+bool MarkGuess::take_codes(schema::Notation& n) const {
+  for (const std::string& text : codes_) {
+    const auto code = bound_code(text, n);
+    if (!code) return false;
+    std::string& known = code->top ? n.top_code : n.bottom_code;
+    if (!known.empty()) return false;
+    known = text;
+  }
+  return true;
 }
 
 void MarkGuess::look_at(std::string_view field) {
@@ -120,7 +133,8 @@ void MarkGuess::look_at(std::string_view field) {
   std::string_view digits = field;
   bool negative = false;
   if (!take_affixes(digits, negative)) {
-    fits_ = take_code(field);
+    if (!codes_.contains(field)) codes_.emplace(field);
+    fits_ = codes_.size() <= kMostCodes;
     return;
   }
   if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) {
@@ -166,9 +180,8 @@ std::vector<MarkReading> MarkGuess::readings() const {
     MarkReading reading{c.notation, c.grid, c.has_decimals, c.has_thousands};
     reading.notation.prefix = prefix_;
     reading.notation.suffix = suffix_;
-    reading.notation.negative = negative_;
-    reading.notation.top_code = top_;
-    reading.notation.bottom_code = bottom_;
+    reading.notation.negative = inside_ ? prefix_ + negative_ + suffix_ : negative_;
+    if (!take_codes(reading.notation)) continue;
     if (!thousands_.empty() && !reading.notation.thousands_mark.empty() &&
         mark_at(thousands_, reading.notation.thousands_mark) > 0)
       reading.notation.thousands_mark = thousands_;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +42,16 @@ class MarkGuess {
     NumberGrid grid;
   };
 
-  bool take_code(std::string_view field);
+  static constexpr std::size_t kMostCodes = 2;
+
+  bool take_codes(schema::Notation& notation) const;
   bool take_affixes(std::string_view& field, bool& negative);
 
   std::vector<Candidate> candidates_;
   bool begun_ = false, fits_ = true;
+  bool inside_ = false;  ///< the sign of negative ones stands within prefix and suffix
   std::string prefix_, suffix_, negative_ = "-1", thousands_;
-  std::string top_, bottom_;  ///< the codes, one of each
+  std::set<std::string, std::less<>> codes_;  ///< perhaps: texts that are no numbers, kMostCodes at most
   std::uint64_t marked_ = 0, small_ = 0, large_ = 0;
 };
 

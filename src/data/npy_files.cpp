@@ -12,16 +12,33 @@ namespace {
 
 /// Names that others give to records and labels.
 constexpr std::pair<const char*, const char*> kOtherNames[] = {{"x_train", "y_train"},
+                                                               {"X_train", "y_train"},
+                                                               {"X_train", "Y_train"},
                                                                {"train_images", "train_labels"},
+                                                               {"arr_0", "arr_1"},
                                                                {"X", "y"},
+                                                               {"X", "Y"},
                                                                {"images", "labels"},
-                                                               {"data", "labels"}};
+                                                               {"data", "labels"},
+                                                               {"train_x", "train_y"},
+                                                               {"train_data", "train_labels"},
+                                                               {"data", "target"},
+                                                               {"features", "labels"},
+                                                               {"inputs", "targets"},
+                                                               {"image", "label"},
+                                                               {"imgs", "labels"}};
 
 /// What to do where an archive has no such array.
 std::string advice(const std::string& path) {
-  for (const auto& [records, labels] : kOtherNames) {
-    if (open_zip_member(path, std::string(records) + ".npy", "array " + std::string(records)).bytes)
-      return fmt::format("It has {0}: set data.arrays = [\"{0}\", \"{1}\"]", records, labels);
+  const auto has = [&](const std::string& array) {
+    return open_zip_member(path, array + ".npy", "array " + array).bytes != nullptr;
+  };
+  for (const bool both : {true, false}) {
+    for (const auto& [records, labels] : kOtherNames) {
+      if (has(records) && (!both || has(labels)))
+        return fmt::format("It has {0}: set data.arrays = [\"{0}\", \"{1}\"]{2}", records,
+                           both ? labels : "LABELS", both ? "" : ", with the name of its array of labels");
+    }
   }
   return "Set data.arrays to the names of its arrays";
 }

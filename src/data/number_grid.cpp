@@ -12,6 +12,8 @@ constexpr double kRoomBetweenCodes = 1000;
 /// Decimals whose common step is looked for: places, and how many of them tell it (whole ones always do).
 constexpr int kMostPlaces = 6;
 constexpr std::uint64_t kLeastForAStep = 8;
+/// Whole numbers may all be even by chance, and hardly all be multiples of so much.
+constexpr double kLeastOfWholes = 5;
 constexpr std::int64_t kMillionths = 1'000'000;
 
 }  // namespace
@@ -21,7 +23,10 @@ void NumberGrid::look_at(double value, std::string_view field) {
   lo_ = std::min(lo_, value);
   hi_ = std::max(hi_, value);
   if (different_.size() <= kMostCodes) different_.insert(value);
-  if (field.find_first_of("eE") != std::string_view::npos) places_ = kMostPlaces + 1;
+  if (field.find_first_of("eE") != std::string_view::npos) {
+    exponents_ = true;
+    places_ = kMostPlaces + 1;
+  }
   if (const std::size_t point = field.find('.'); point != std::string_view::npos)
     places_ = std::max(places_, static_cast<int>(std::min<std::size_t>(field.size() - point - 1, 15)));
   const double units = std::round(std::abs(value) * kMillionths);
@@ -40,9 +45,12 @@ bool NumberGrid::are_codes() const {
 }
 
 std::optional<double> NumberGrid::step() const {
-  if (places_ == 0 || places_ > kMostPlaces) return std::nullopt;
-  if (is_whole()) return 1.0;
+  if (places_ > kMostPlaces) return std::nullopt;
   const double step = static_cast<double>(common_) / kMillionths, place = std::pow(10.0, -places_);
+  if (is_whole()) {
+    if (step >= kLeastOfWholes && different_.size() >= kLeastForAStep) return step;
+    return places_ == 0 ? std::nullopt : std::optional(1.0);
+  }
   return count_ >= kLeastForAStep && step > 1.5 * place ? std::optional(step) : std::nullopt;
 }
 

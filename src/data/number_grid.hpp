@@ -16,9 +16,11 @@ class NumberGrid {
 
   double lo() const { return lo_; }
   double hi() const { return hi_; }
+  /// Some were written with exponents.
+  bool has_exponents() const { return exponents_; }
   /// So few different whole numbers over so wide a range, seen more than once, are codes of something.
   bool are_codes() const;
-  /// Between decimals, if that is more than their last place: 1 of whole numbers that are written "22.0".
+  /// If it is more than their last place: 1 of whole numbers that are written "22.0", 100 of round ones.
   std::optional<double> step() const;
   /// Behind the point, as they are written.
   int places() const { return places_; }
@@ -29,6 +31,7 @@ class NumberGrid {
   std::uint64_t count_ = 0;
   double lo_ = INFINITY, hi_ = -INFINITY;
   std::set<double> different_;  ///< some more than codes have at most
+  bool exponents_ = false;
   int places_ = 0;
   std::int64_t common_ = 0;  ///< of all values in millionths, the largest whole number that divides them
 };

@@ -19,7 +19,7 @@ using schema::DraftColumn;
 /// A public sample with more categories in a column holds identifiers or free text.
 constexpr std::size_t kMostListed = 200;
 /// Significant digits of decimals in a draft.
-constexpr int kDigits = 7, kPlacesKept = 3;
+constexpr int kDigitsKept = 7, kPlacesKept = 3;
 
 void leave_out(DraftColumn& c, std::string why) {
   c.type = ColumnType::kIgnore;
@@ -40,11 +40,11 @@ void bound_numbers(const Reading& r, DraftColumn& c) {
   if (c.type == ColumnType::kDecimal) {
     const int before = largest > 0 ? static_cast<int>(std::floor(std::log10(largest))) + 1 : 1;
     // So few places are the file's spelling, and no noise of its arithmetic.
-    places = std::clamp(std::min(r.places, std::max(kDigits - before, kPlacesKept)), 0, 15);
+    places = std::clamp(std::min(r.places, std::max(kDigitsKept - before, kPlacesKept)), 0, 15);
   }
   if (largest > 0x1p50 / std::pow(10.0, places))
     return leave_out(c, "numbers of more digits than muffle counts exactly");
-  if (c.type == ColumnType::kDecimal && places == r.places) c.step = r.step;
+  if (c.type == ColumnType::kInteger || places == r.places) c.step = r.step;
   const double scale = std::pow(10.0, places), step = c.step.value_or(1 / scale), span = r.hi - r.lo;
   const double unit = step * std::ceil(std::max(1.0, span > 0 ? round_unit(span) / step : 1.0) - 1e-9);
   // A hair inwards, or the quotient's rounding would take a round number to the next.
@@ -115,7 +115,12 @@ void PublicColumn::fill(const FileMarks& marks, DraftColumn& c) const {
 void PublicColumn::take(const Reading& r, DraftColumn& c) const {
   c.type = r.type;
   c.notation = r.notation;
+  c.note = r.note;
   if (guess_.are_codes()) c.note = kAreCodes;
+  if (schema::is_number_type(c.type) && !guess_.words().empty()) {
+    c.missing->insert(c.missing->end(), guess_.words().begin(), guess_.words().end());
+    c.note = kHasWords;
+  }
   if (schema::is_temporal_type(c.type)) return bound_times(r, c);
   if (schema::is_number_type(c.type)) return bound_numbers(r, c);
   const std::string shape = guess_.unknown_shape();

@@ -12,6 +12,9 @@ namespace muffle::data {
 
 inline constexpr const char* kAreCodes =
     "a few numbers over a wide range: codes. If they are amounts: type = \"integer\"";
+inline constexpr const char* kHasWords =
+    "a few texts stand among its numbers, and are taken for missing values: check that they are no total and "
+    "no unit";
 /// The note of a column whose fields have this form (ColumnGuess::unknown_shape()).
 std::string unknown_note(const std::string& shape);
 /// One choice is none: it is taken.

@@ -74,9 +74,10 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.stage(kRelease);
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
-  keys.choice<char>("separator", s.separator,
-                    {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}},
-                    "between the fields of a CSV file");
+  keys.choice<char>(
+      "separator", s.separator,
+      {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}, {"blank", kBlankSeparator}},
+      "between the fields of a CSV file; blank: any blanks and tabs");
   keys.also(kSample);  // samples are written as the records are
   keys.flag("header", s.header,
             "the first line of a CSV file names its columns, in any order; false: the schema's order");
@@ -105,6 +106,9 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.count("test_skip", s.test_skip, -1, 1'000'000, "data.skip of their CSV file; -1: the same");
   keys.stage(kRelease);
   keys.count("records", s.records, 0, kMany, "m, public under replace-one: records over all ranks");
+  keys.count(
+      "expected_records", s.expected_records, 0, kMany,
+      "under add-remove-one, where m is private: a public guess of it; a wrong one costs quality alone");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
   keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");
   keys.number("lo", s.schema.lo, kFloat, "public lower bound of every number");

@@ -40,9 +40,13 @@ class NamedRows {
     if (!any) throw DataError(rows_.name() + " is empty. Is it the right file?");
     const std::string hint = other_separator(rows_.fields(), spec.separator);
     if (rows_.fields().size() == 1 && !named && !hint.empty()) {
-      throw DataError(fmt::format(
-          "the first line of {} is one field{}: say which --separator there is between fields{}.",
-          rows_.name(), hint, spec.header ? ", or --header if that is the name of an only column" : ""));
+      throw DataError(
+          fmt::format("the first line of {} is one field{}: say which --separator there is between fields{}.",
+                      rows_.name(), hint,
+                      spec.header ? ", or --header if that is the name of an only column, or how many lines "
+                                    "stand above the header "
+                                    "(--skip)"
+                                  : ""));
     }
     width_ = rows_.fields().size();
     if (spec.header) {
@@ -72,10 +76,14 @@ class NamedRows {
       const auto fields = rows_.fields();
       const auto count = fields_that_count(fields, width_, unnamed_end_);
       if (!count) {
-        throw rows_.malformed(fmt::format("has {} field{}, the file has {} columns{}", fields.size(),
-                                          fields.size() == 1 ? "" : "s", width_,
-                                          other_separator(fields, separator_)));
+        throw rows_.malformed(fmt::format(
+            "has {} field{}, the file has {} columns{}{}", fields.size(), fields.size() == 1 ? "" : "s",
+            width_, other_separator(fields, separator_),
+            fields.size() > width_ && !rows_fit_
+                ? "; if lines stand above the header, --skip says how many (in a configuration data.skip)"
+                : ""));
       }
+      rows_fit_ = true;
       for (std::size_t j = first_; j < std::min(*count, first_ + names_.size()); ++j) {
         if (schema::is_ascii(fields[j])) {
           look(j - first_, schema::trimmed(fields[j]));
@@ -120,20 +128,32 @@ class NamedRows {
   std::size_t width_ = 0, first_ = 0;  ///< columns of the file, and where those with names begin
   std::vector<std::size_t> passed_;    ///< columns without a name, from 1
   bool unnamed_end_ = false;
-  bool pending_ = false;  ///< the first row was read, and nobody has looked at it
+  bool rows_fit_ = false;  ///< some row has as many fields as there are names
+  bool pending_ = false;   ///< the first row was read, and nobody has looked at it
 };
+
+constexpr const char* kHasTexts = "a few texts stand among its numbers: are they missing values?";
 
 /// Of private records: the type, the notation, and the grid of whole numbers that are written as decimals.
 void guessed_from(const Reading& r, DraftColumn& c) {
   c.type = r.type;
   c.notation = r.notation;
+  c.note = r.note;
+  if (!r.values.empty()) c.values = r.values;
   // Which number a code has is content.
   if (!c.notation.top_code.empty()) c.notation.top_code = schema::kFillIn;
   if (!c.notation.bottom_code.empty()) c.notation.bottom_code = schema::kFillIn;
-  if (c.type == ColumnType::kDecimal && r.step == 1.0) {
-    c.step = 1.0;
+  if (c.type == ColumnType::kDecimal && r.step && *r.step == std::floor(*r.step)) {
+    c.step = 1.0;  // which larger one is content
     c.decimals = r.places;
   }
+}
+
+/// Above fields that look like dates or numbers, a text that does not is a name.
+bool is_unlike(const std::string& name, const ColumnGuess& fields) {
+  ColumnGuess of_name;
+  of_name.look_at(name);
+  return !fields.unknown_shape().empty() && of_name.unknown_shape().empty();
 }
 
 /// @returns whether the sample has all the columns: then their names are public by its owner's word.
@@ -190,7 +210,9 @@ std::vector<DraftColumn> draft_columns(const DataSpec& file, const DataSpec* sam
     for (const Reading& r : guesses[j].readings(marks)) guessed_from(r, choices.emplace_back(column));
     settle(std::move(choices), column);
     // Text above numbers is a name.
-    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes();
+    told_apart = told_apart || column.type != ColumnType::kCategory || guesses[j].are_codes() ||
+                 is_unlike(column.name, guesses[j]);
+    if (schema::is_number_type(column.type) && !guesses[j].words().empty()) column.note = kHasTexts;
     if (guesses[j].are_codes()) column.note = kAreCodes;
     if (const std::string shape = guesses[j].unknown_shape();
         column.type == ColumnType::kCategory && !shape.empty())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -10,13 +11,13 @@ namespace {
 
 using schema::ColumnType;
 
-constexpr double kSecondsADay = 86400.0, kSecondsAMinute = 60.0;
-/// So few times may be whole minutes by chance.
+constexpr double kSecondsADay = 86400.0, kSecondsAnHour = 3600.0, kSecondsAMinute = 60.0;
+/// So few times may be whole minutes or hours by chance, and dates the first of a month.
 constexpr std::uint64_t kLeastMinutes = 8;
 constexpr int kAnyYear = 1950;
-/// Formats are made from the first field, and from later ones if that had none.
+/// Formats are made from so many fields: "May" is a short and a long name, a fraction of 0 may be left out.
 constexpr std::uint64_t kFieldsWithFormats = 20;
-/// So few dates of eight digits are as well numbers.
+/// So few dates of digits alone are as well numbers.
 constexpr std::uint64_t kLeastCompact = 20;
 
 /// A run of digits, of letters, or of what is neither.
@@ -79,14 +80,22 @@ bool is_zone(const std::string& text) {
   const std::vector<Run> runs = runs_of(std::string_view(text).substr(at));
   if (runs.empty()) return at == 0;
   static constexpr std::string_view kZones[] = {
-      "Z",   "z",   "UTC", "GMT", "CET", "CEST", "MEZ",  "MESZ", "WET",  "WEST", "EET", "EEST",
-      "BST", "IST", "MSK", "EST", "EDT", "CST",  "CDT",  "MST",  "MDT",  "PST",  "PDT", "AKST",
-      "HST", "JST", "KST", "HKT", "SGT", "AEST", "AEDT", "ACST", "AWST", "NZST", "NZDT"};
+      "Uhr",  "h",    "hrs", "Z",   "z",   "UTC", "GMT",  "CET",  "CEST", "MEZ",  "MESZ", "WET", "WEST",
+      "EET",  "EEST", "BST", "IST", "MSK", "EST", "EDT",  "CST",  "CDT",  "MST",  "MDT",  "PST", "PDT",
+      "AKST", "HST",  "JST", "KST", "HKT", "SGT", "AEST", "AEDT", "ACST", "AWST", "NZST", "NZDT"};
   if (runs.size() == 1)
     return std::find(std::begin(kZones), std::end(kZones), runs[0].text) != std::end(kZones);
   const bool sign = runs[0].text == "+" || runs[0].text == "-";
   return sign && ((runs.size() == 2 && (runs[1].size() == 2 || runs[1].size() == 4)) ||
                   (runs.size() == 4 && runs[1].size() == 2 && runs[2].text == ":" && runs[3].size() == 2));
+}
+
+/// What stands between the parts of a date: 2 characters at most, or some like the Chinese for a year.
+bool may_part(const Run& run) {
+  constexpr std::size_t kAscii = 2, kOthers = 8;
+  const auto wide = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  const bool any = std::any_of(run.text.begin(), run.text.end(), wide);
+  return run.size() <= (any ? kOthers : kAscii) && run.text.find(':') == std::string::npos;
 }
 
 /// The rest of the runs as a time of day. @returns formats, unpadded and padded hours; empty: it is none.
@@ -131,19 +140,25 @@ std::vector<std::string> time_formats(const std::vector<Run>& runs, std::size_t 
   return {"%-" + hour + rest + literal(zone), "%" + hour + rest + literal(zone)};
 }
 
-/// The same format with its time, or its seconds alone, as the digits of 0.
-std::string at_zero(std::string format, bool seconds_alone) {
+/// The same format with its time as the digits of 0: of these conversions, and fractions of a second.
+std::string at_zero(std::string format, std::string_view which) {
   static const std::pair<std::string_view, std::string_view> kDigits[] = {
       {"%-H", "0"}, {"%H", "00"}, {"%-I", "12"}, {"%I", "12"},
       {"%M", "00"}, {"%S", "00"}, {"%p", "AM"},  {"%P", "am"}};
   for (const auto& [conversion, digits] : kDigits) {
-    if (seconds_alone && conversion != "%S") continue;
+    if (which.find(conversion.back()) == std::string_view::npos) continue;
     if (const std::size_t at = format.find(conversion); at != std::string::npos)
       format.replace(at, conversion.size(), digits);
   }
   if (const std::size_t f = format.find('f'); f != std::string::npos && f >= 2 && format[f - 2] == '%')
     format.replace(f - 2, 3, std::string(static_cast<std::size_t>(format[f - 1] - '0'), '0'));
   return format;
+}
+
+/// Of a month. @param days  since 1970-01-01
+bool is_first(double days) {
+  const auto whole = std::chrono::days(static_cast<std::int64_t>(std::floor(days)));
+  return std::chrono::year_month_day(std::chrono::sys_days(whole)).day() == std::chrono::day(1);
 }
 
 }  // namespace
@@ -154,8 +169,8 @@ void TimeGuess::add(ColumnType type, const std::string& order, const std::string
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
   if (std::any_of(text.begin(), text.end(), control) || !schema::TimeFormat::problem(type, text).empty())
     return;
-  candidates_.push_back(
-      {type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, INFINITY, -INFINITY});
+  candidates_.push_back({type, order, text, schema::TimeFormat(type, text), 0, 0, true, true, true, true,
+                         true, INFINITY, -INFINITY});
 }
 
 void TimeGuess::add_formats_of(std::string_view field) {
@@ -166,8 +181,14 @@ void TimeGuess::add_formats_of(std::string_view field) {
   // What may be year, month and day, in which order, and where the date ends.
   std::vector<std::pair<std::string, std::vector<std::string>>> dates;
   std::size_t end = 0;
+  if (runs.size() == 1 && runs[0].is_digits(12, 14) && runs[0].size() != 13) {
+    return add(ColumnType::kDatetime, "Ymd", runs[0].size() == 12 ? "%Y%m%d%H%M" : "%Y%m%d%H%M%S");
+  }
   if (!runs.empty() && runs[0].is_digits(8, 8)) {
-    dates.push_back({"Ymd", {"%Y%m%d"}});
+    dates = {{"Ymd", {"%Y%m%d"}}, {"dmY", {"%d%m%Y"}}, {"mdY", {"%m%d%Y"}}};
+    end = 1;
+  } else if (runs.size() == 1 && runs[0].is_digits(6, 6)) {
+    dates = {{"ymd", {"%y%m%d"}}, {"dmy", {"%d%m%y"}}, {"mdy", {"%m%d%y"}}};
     end = 1;
   } else {
     std::array<const Run*, 3> parts{};
@@ -176,7 +197,7 @@ void TimeGuess::add_formats_of(std::string_view field) {
     for (; end < runs.size() && n < 3; ++end) {
       if (runs[end].kind != Run::Kind::kOther) {
         parts[n++] = &runs[end];
-      } else if (n == 0 || runs[end].text.size() > 2 || runs[end].text.find(':') != std::string::npos) {
+      } else if (n == 0 || !may_part(runs[end])) {
         return;
       } else {
         between[n - 1] = runs[end].text;
@@ -221,14 +242,17 @@ void TimeGuess::add_formats_of(std::string_view field) {
       dates.emplace_back(order, std::move(formats));
     }
   }
-  if (end == runs.size()) {
+  // "2013年8月20日" ends with a word of its own.
+  const bool last = end + 1 == runs.size() && runs[end].kind == Run::Kind::kOther && runs[end].size() > 2;
+  if (end == runs.size() || (last && may_part(runs[end]))) {
+    const std::string behind = last ? literal(runs[end].text) : "";
     for (const auto& [order, formats] : dates) {
-      for (const std::string& format : formats) add(ColumnType::kDate, order, format);
+      for (const std::string& format : formats) add(ColumnType::kDate, order, format + behind);
     }
     return;
   }
   const std::string& gap = runs[end].text;
-  if (runs[end].is_digits(1, 9) || gap.size() > 2 ||
+  if (runs[end].is_digits(1, 9) || (gap.size() > 2 && !may_part(runs[end])) ||
       (runs[end].kind == Run::Kind::kLetters && lower(gap) != "t"))
     return;
   for (const std::string& time : time_formats(runs, end + 1)) {
@@ -241,26 +265,36 @@ void TimeGuess::add_formats_of(std::string_view field) {
 
 void TimeGuess::look_at(std::string_view field) {
   constexpr std::size_t kLongest = 64;
-  const bool eight = field.size() == 8 && field.find_first_not_of("0123456789") == std::string_view::npos;
-  compact_ = compact_ && eight;
+  compact_ = compact_ && field.find_first_not_of("0123456789") == std::string_view::npos;
   ++count_;
   if (field.size() > kLongest) return;
-  if (candidates_.empty() && count_ <= kFieldsWithFormats) add_formats_of(field);
-  std::string written;
-  for (Candidate& c : candidates_) {
-    const auto value = c.format.parse(field, kAnyYear);
-    if (!value) continue;
-    ++c.hits;
-    c.lo = std::min(c.lo, *value);
-    c.hi = std::max(c.hi, *value);
-    c.minutes = c.minutes && std::fmod(*value, kSecondsAMinute) == 0;
-    c.midnight = c.midnight && std::fmod(*value, kSecondsADay) == 0;
-    written.clear();
-    c.format.write(*value, written);
-    if (written == field) ++c.exact;
+  if (count_ <= kFieldsWithFormats) {
+    const std::size_t known = candidates_.size();
+    add_formats_of(field);
+    for (std::size_t k = known; k < candidates_.size(); ++k) {
+      for (const std::string& earlier : early_) try_on(candidates_[k], earlier);
+    }
+    early_.emplace_back(field);
   }
+  for (Candidate& c : candidates_) try_on(c, field);
   std::erase_if(candidates_,
                 [&](const Candidate& c) { return c.hits * 2 < count_ && count_ > kFieldsWithFormats; });
+}
+
+void TimeGuess::try_on(Candidate& c, std::string_view field) const {
+  const auto value = c.format.parse(field, kAnyYear);
+  if (!value) return;
+  ++c.hits;
+  c.lo = std::min(c.lo, *value);
+  c.hi = std::max(c.hi, *value);
+  c.seconds = c.seconds && *value == std::floor(*value);
+  c.minutes = c.minutes && std::fmod(*value, kSecondsAMinute) == 0;
+  c.hours = c.hours && std::fmod(*value, kSecondsAnHour) == 0;
+  c.firsts = c.firsts && is_first(c.type == ColumnType::kDate ? *value : *value / kSecondsADay);
+  c.midnight = c.midnight && std::fmod(*value, kSecondsADay) == 0;
+  std::string written;
+  c.format.write(*value, written);
+  if (written == field) ++c.exact;
 }
 
 std::vector<TimeReading> TimeGuess::readings() const {
@@ -274,16 +308,24 @@ std::vector<TimeReading> TimeGuess::readings() const {
   }
   std::vector<TimeReading> out;
   for (const auto& [order, c] : best) {
-    if (compact_ && c->text == "%Y%m%d") {
-      constexpr double k1900 = -25567, k2100 = 47482;  // in days
-      if (count_ < kLeastCompact || c->lo < k1900 || c->hi >= k2100) continue;
+    if (compact_) {
+      constexpr double k1900 = -25567, k2100 = 47482, kAYear = 366;  // in days
+      const double unit = c->type == ColumnType::kDate ? 1 : kSecondsADay;
+      if (count_ < kLeastCompact || c->lo < k1900 * unit || c->hi >= k2100 * unit) continue;
+      if (c->format.has_short_year() && c->hi - c->lo < kAYear * unit) continue;
     }
+    const bool many = count_ >= kLeastMinutes;
     TimeReading reading{c->type, c->text, c->lo, c->hi};
     if (c->type == ColumnType::kDatetime && c->midnight) {
-      reading = {ColumnType::kDate, at_zero(c->text, false), c->lo / kSecondsADay, c->hi / kSecondsADay};
+      reading = {ColumnType::kDate, at_zero(c->text, "HIMSpP"), c->lo / kSecondsADay, c->hi / kSecondsADay};
     }
-    if (reading.type != ColumnType::kDate && c->minutes && count_ >= kLeastMinutes)
-      reading.format = at_zero(c->text, true);
+    if (reading.type == ColumnType::kDate) {
+      reading.firsts = many && c->firsts;
+    } else if (many && c->minutes) {
+      reading.format = at_zero(c->text, c->hours ? "MS" : "S");
+    } else if (many && c->seconds) {
+      reading.format = at_zero(c->text, "");
+    }
     const bool own = (reading.type == ColumnType::kDate && reading.format == "%Y-%m-%d") ||
                      (reading.type == ColumnType::kDatetime && reading.format == "%Y-%m-%dT%H:%M:%S") ||
                      (reading.type == ColumnType::kTime && reading.format == "%H:%M:%S");

@@ -58,11 +58,11 @@ Matrix matrix_of(const Rows& rows) {
   return Matrix(matrix);
 }
 
-using Parameters = std::vector<std::pair<std::string, std::string>>;
+using XgboostSettings = std::vector<std::pair<std::string, std::string>>;
 
 class BoostedTrees final : public TableClassifier {
  public:
-  BoostedTrees(const Rows& rows, Parameters parameters, const Heartbeat& heartbeat) {
+  BoostedTrees(const Rows& rows, XgboostSettings parameters, const Heartbeat& heartbeat) {
     beat(heartbeat);
     const Matrix matrix = matrix_of(rows);
     const std::vector<float> labels(rows.y.begin(), rows.y.end());
@@ -107,13 +107,14 @@ class BoostedTrees final : public TableClassifier {
 }  // namespace
 
 std::unique_ptr<TableClassifier> train_xgboost(const Rows& rows, std::uint64_t, const Heartbeat& heartbeat) {
-  return std::make_unique<BoostedTrees>(rows, Parameters{}, heartbeat);
+  return std::make_unique<BoostedTrees>(rows, XgboostSettings{}, heartbeat);
 }
 
 /// scikit-learn's: small trees and steps, leaves not shrunk, from the classes' shares on.
 std::unique_ptr<TableClassifier> train_gradient_boosting(const Rows& rows, std::uint64_t,
                                                          const Heartbeat& heartbeat) {
-  Parameters parameters{{"eta", "0.1"}, {"max_depth", "3"}, {"lambda", "0"}, {"min_child_weight", "0.001"}};
+  XgboostSettings parameters{
+      {"eta", "0.1"}, {"max_depth", "3"}, {"lambda", "0"}, {"min_child_weight", "0.001"}};
   if (rows.classes == 2) {
     const auto positives = static_cast<double>(std::count(rows.y.begin(), rows.y.end(), 1));
     parameters.emplace_back("base_score",

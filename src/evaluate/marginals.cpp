@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::size_t kRowsABatch = 4096;
 
+/// Of a column whose bins are learned, so many groups of its grid's cells are compared.
+constexpr std::size_t kMostGroups = 16;
+
+/// Which group each code of a feature is in; empty: the codes themselves.
+using Groups = std::vector<std::uint32_t>;
+
 /// A batch's codes, column after column, and how many rows.
 struct Codes {
   std::vector<std::vector<std::uint32_t>> of;
@@ -22,14 +28,15 @@ struct Codes {
 
 /// @returns how many rows were counted. @throws DataError  none is: there are none, or none fits.
 template <class Count>
-std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_t> codes,
+std::uint64_t for_batches(const data::DataSpec& spec, const std::vector<Groups>& groups,
                           const Heartbeat& heartbeat, const Count& count) {
+  const std::vector<std::size_t> codes = spec.schema.table->codes();
   const auto source = data::open_shard(spec, 0, 1);
   const std::size_t dims = spec.schema.dims();
-  const bool labelled = codes.size() > dims;
+  const bool labelled = spec.schema.classes > 1;
   data::Batch batch;
   Codes out;
-  out.of.assign(codes.size(), std::vector<std::uint32_t>(kRowsABatch));
+  out.of.assign(dims + (labelled ? 1 : 0), std::vector<std::uint32_t>(kRowsABatch));
   std::uint64_t rows = 0;
   for (;;) {
     source->next(kRowsABatch, batch);
@@ -38,8 +45,10 @@ std::uint64_t for_batches(const data::DataSpec& spec, std::span<const std::size_
     out.rows = 0;
     for (std::size_t r = 0; r < batch.n; ++r) {
       if (batch.y[r] == schema::kNoClass) continue;
-      for (std::size_t j = 0; j < dims; ++j)
-        out.of[j][out.rows] = schema::cell_at(batch.x[r * dims + j], codes[j]).code;
+      for (std::size_t j = 0; j < dims; ++j) {
+        const std::uint32_t code = schema::cell_at(batch.x[r * dims + j], codes[j]).code;
+        out.of[j][out.rows] = groups[j].empty() ? code : groups[j][code];
+      }
       if (labelled) out.of[dims][out.rows] = static_cast<std::uint32_t>(batch.y[r]);
       ++out.rows;
     }
@@ -69,10 +78,57 @@ void count_rows(const Codes& rows, std::span<const std::size_t> columns, std::sp
   for (const std::size_t cell : at) ++cells[cell];
 }
 
+/// Groups of about a sixteenth of these counts each; what is more by itself is a group by itself.
+Groups groups_of(const std::vector<std::uint64_t>& counts, std::size_t bins) {
+  double all = 0;
+  for (std::size_t x = 0; x < bins; ++x) all += static_cast<double>(counts[x]);
+  const double enough = all / kMostGroups;
+  Groups out;
+  std::uint32_t group = 0;
+  double held = 0;
+  for (std::size_t x = 0; x < bins; ++x) {
+    const auto own = static_cast<double>(counts[x]);
+    if (held > 0 && group + 1 < kMostGroups && (held >= enough || own >= enough)) ++group, held = 0;
+    out.push_back(group);
+    held += own;
+  }
+  // Of the missing value the last code, as codes_of_columns() counts them.
+  const auto last = static_cast<std::uint32_t>(std::min(bins, kMostGroups));
+  if (counts.size() > bins) out.push_back(last);
+  return out;
+}
+
+/// Of the features: the grids' cells of columns whose bins are learned, grouped by these records. (They are
+/// the real ones: the distances that come of it are no more public than they were.)
+std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat& heartbeat) {
+  const schema::Table& table = *real.schema.table;
+  const std::vector<std::size_t> features = table.features();
+  std::vector<Groups> out(features.size());
+  if (std::none_of(features.begin(), features.end(), [&](std::size_t j) { return table.columns[j].learned; }))
+    return out;
+  std::vector<std::vector<std::uint64_t>> counts;
+  for (const std::size_t j : features) counts.emplace_back(table.columns[j].codes());
+  for_batches(real, out, heartbeat, [&](const Codes& batch) {
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      for (std::size_t r = 0; r < batch.rows; ++r) ++counts[j][batch.of[j][r]];
+    }
+  });
+  for (std::size_t j = 0; j < features.size(); ++j) {
+    const schema::Column& column = table.columns[features[j]];
+    if (column.learned) out[j] = groups_of(counts[j], column.bins());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::size_t> codes_of_columns(const schema::Schema& schema) {
-  std::vector<std::size_t> codes = schema.table->codes();
+  std::vector<std::size_t> codes;
+  for (const std::size_t j : schema.table->features()) {
+    const schema::Column& column = schema.table->columns[j];
+    const std::size_t bins = column.learned ? std::min(column.bins(), kMostGroups) : column.bins();
+    codes.push_back(bins + column.codes() - column.bins());
+  }
   if (schema.classes > 1) codes.push_back(schema.classes);
   return codes;
 }
@@ -116,6 +172,7 @@ std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::
                                          std::span<const std::vector<std::size_t>> sets,
                                          const Heartbeat& heartbeat) {
   const std::vector<std::size_t> codes = codes_of_columns(one.schema);
+  const std::vector<Groups> groups = compared_groups(one, heartbeat);
   std::vector<SetDistance> out;
   for (std::size_t next = 0; next < sets.size();) {
     std::vector<Counted> some;
@@ -129,7 +186,7 @@ std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::
       some.push_back({&sets[next], std::vector<std::uint32_t>(n), std::vector<std::uint32_t>(n)});
     }
     const auto count = [&](const data::DataSpec& spec, std::vector<std::uint32_t> Counted::*into) {
-      return static_cast<double>(for_batches(spec, codes, heartbeat, [&](const Codes& batch) {
+      return static_cast<double>(for_batches(spec, groups, heartbeat, [&](const Codes& batch) {
         for (Counted& c : some) count_rows(batch, *c.columns, codes, c.*into);
       }));
     };

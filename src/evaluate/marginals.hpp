@@ -22,15 +22,16 @@ struct SetDistance {
 };
 
 /// Total variation between two tables over sets of columns, streamed: both files are read once for every
-/// 2^25 cells; memory is theirs (256 MiB) and a batch. Columns are the features by their codes, then the
-/// label as the last one, where there is one. Rows whose label is no class are left out.
+/// 2^25 cells; memory is theirs (256 MiB) and a batch. Columns are the features by their codes (where bins
+/// are learned, by 16 groups of about equally many records of `one`, which is read once more), then the label
+/// as the last one, where there is one. Rows whose label is no class are left out.
 /// @param sets  each has at most kMostCells cells (cells_of())
 /// @throws DataError, IoError; DataError: one of the tables holds no rows.
 std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::DataSpec& other,
                                          std::span<const std::vector<std::size_t>> sets,
                                          const Heartbeat& heartbeat);
 
-/// Codes of the columns: features, then the label.
+/// Codes, or groups of them, of the columns: features, then the label.
 std::vector<std::size_t> codes_of_columns(const schema::Schema& schema);
 double cells_of(std::span<const std::size_t> columns, std::span<const std::size_t> codes);
 inline constexpr std::size_t kMostCells = std::size_t{1} << 25;

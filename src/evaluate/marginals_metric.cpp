@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "raw_distances.hpp"
 #include "rounded.hpp"
 
 namespace muffle::evaluate {
@@ -99,12 +100,53 @@ class MarginalsMetric final : public Metric {
                       mean_of(distances), fine.decimals, beside, sets.size());
       if (size <= 2) worst += list(distances, names, size, fine, out.json["marginals"]);
     }
+    out.table += numbers(subject, samples, names, fine, out.json["marginals"]);
     out.table += worst;
     return out;
   }
 
  private:
   static constexpr std::size_t kMostSize = 8;
+
+  /// Means over the numbers.
+  static RawDistance mean_distance(const std::vector<RawDistance>& all) {
+    RawDistance out;
+    for (const RawDistance& d : all) out.ks += d.ks, out.wasserstein += d.wasserstein;
+    out.ks /= static_cast<double>(all.size());
+    out.wasserstein /= static_cast<double>(all.size());
+    return out;
+  }
+
+  /// Numbers on their raw values, which no bins hide: lines for people, and into the JSON. Empty: there are
+  /// none.
+  static std::string numbers(const Subject& subject, const data::DataSpec& samples,
+                             const std::vector<std::string>& names, const Fineness& fine,
+                             nlohmann::json& json) {
+    std::vector<RawDistance> all = raw_distances(subject.train, samples, subject.heartbeat);
+    if (all.empty()) return {};
+    const RawDistance mean = mean_distance(all);
+    nlohmann::json& own = json["numbers"];
+    own = {{"mean_ks", fine.share(mean.ks)}, {"mean_wasserstein", fine.share(mean.wasserstein)}};
+    std::string beside, beside_area;
+    if (!subject.test.features.empty()) {
+      const RawDistance real = mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat));
+      own["mean_ks_of_real_test"] = fine.share(real.ks);
+      own["mean_wasserstein_of_real_test"] = fine.share(real.wasserstein);
+      beside = fmt::format(" {:12.{}f}", real.ks, fine.decimals);
+      beside_area = fmt::format(" {:12.{}f}", real.wasserstein, fine.decimals);
+    }
+    for (RawDistance& d : all) d.ks = fine.share(d.ks), d.wasserstein = fine.share(d.wasserstein);
+    for (const RawDistance& d : all)
+      own["columns"][names[d.column]] = {{"ks", d.ks}, {"wasserstein", d.wasserstein}};
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
+    std::string worst = "farthest numbers:";
+    for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
+      worst +=
+          fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", names[all[i].column], all[i].ks, fine.decimals);
+    return fmt::format("{:24} {:12.{}f}{} {:8}\n{:24} {:12.{}f}{} {:8}\n{}\n", "KS of raw numbers", mean.ks,
+                       fine.decimals, beside, all.size(), "Wasserstein of them", mean.wasserstein,
+                       fine.decimals, beside_area, all.size(), worst);
+  }
 
   static std::vector<std::string> names_of_columns(const schema::Schema& schema) {
     std::vector<std::string> names;

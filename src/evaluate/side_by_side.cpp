@@ -20,17 +20,25 @@ void run_side_by_side(const std::vector<std::function<void(const Heartbeat&)>>& 
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr first_error;
+  const auto fail = [&] {
+    if (!failed.exchange(true)) first_error = std::current_exception();
+  };
   const Heartbeat shared = [&] {
-    if (failed) throw Abandoned{};
     const std::lock_guard lock(one_at_a_time);
-    beat(heartbeat);
+    if (failed) throw Abandoned{};
+    try {
+      beat(heartbeat);
+    } catch (...) {
+      fail();  // still under the lock: after an error nobody beats any more
+      throw;
+    }
   };
   const auto work = [&] {
     for (std::size_t i = next++; i < tasks.size() && !failed; i = next++) {
       try {
         tasks[i](shared);
       } catch (...) {
-        if (!failed.exchange(true)) first_error = std::current_exception();
+        fail();
       }
     }
   };

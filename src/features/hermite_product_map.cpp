@@ -226,8 +226,8 @@ class HermiteProduct final : public HermiteProductMap {
                 "Hermite features psi_0 .. psi_C of one number have a sum of squares of at most 1 (Mercer's "
                 "expansion of the Gaussian kernel, whose value at equal arguments is 1); the squares of all "
                 "products over the numbers of a subset sum to the product of those sums, at most 1, so S "
-                "subsets, "
-                "each / sqrt(S), have norm at most 1 (Vinaroz et al. 2022); enforced per record in integers: "
+                "subsets, each / sqrt(S), have norm at most 1 (Vinaroz et al. 2022); enforced per record in "
+                "integers: "
                 "squared norm at most 2^(2k)."};
   }
   PlainFacts plain_facts(const Lattice& lattice) const override {

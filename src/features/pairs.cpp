@@ -20,6 +20,10 @@ std::int64_t unit_of(double share, const Lattice& lattice) {
 
 }  // namespace
 
+bool CountTables::learns() const {
+  return std::ranges::any_of(grid_cells, [](std::size_t cells) { return cells > 0; });
+}
+
 double CountTables::sum_of_squares() const {
   double sum = 0.0;
   for (const CountTable& table : tables) sum += table.weight * table.weight;

@@ -22,6 +22,10 @@ constexpr settings::Range kWeights{1e-3, 1e3};
 constexpr std::size_t kMostColumns = 4096;
 /// Of one class. Wider tables would hold noise alone.
 constexpr std::size_t kMostCells = std::size_t{1} << 24;
+/// The same of what rounds choose from, where bins are learned: nothing is counted on all cells of a grid.
+constexpr double kMostStated = 0x1p50;
+/// As many bins as a learned column is thought to get, where nothing was learned yet.
+constexpr double kLearnedBins = 32;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -78,17 +82,40 @@ bool different(std::vector<std::size_t> columns) {
          }) == columns.end();
 }
 
+/// How the tables of several columns are counted that have a column whose bins are learned.
+enum class Learned {
+  kAsTheyAre,  ///< on their groups, or all cells of the grid
+  kInGroups,   ///< later, on groups of its cells: what is stated is what rounds choose from
+};
+
 /// Of one class, as a double, so that nothing can overflow. @param most  a column is counted with no more
 /// codes than this
-double cells_of(const CountTables& all, double most = 1e300) {
+double cells_of(const CountTables& all, Learned learned, double most = 1e300) {
   double cells = 0.0;
   for (const CountTable& table : all.tables) {
     double own = 1.0;
-    for (std::size_t c = 0; c < table.columns.size(); ++c)
-      own *= std::min(static_cast<double>(table.size(c, all.codes)), most);
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      const bool grouped = !table.groups.empty() && !table.groups[c].empty();
+      const bool later = learned == Learned::kInGroups && table.columns.size() > 1 && !grouped &&
+                         !all.grid_cells.empty() && all.grid_cells[table.columns[c]] > 0;
+      own *= std::min({static_cast<double>(table.size(c, all.codes)), most, later ? kLearnedBins : 1e300});
+    }
     cells += own;
   }
   return cells;
+}
+
+/// Two tables of a map differ in their columns or in their groups.
+using TableKey = std::pair<std::vector<std::size_t>, std::vector<std::vector<std::uint32_t>>>;
+TableKey key_of(const CountTable& table) { return {table.columns, table.groups}; }
+
+/// CountTables::grid_cells.
+std::vector<std::size_t> grid_cells_of(const schema::Table& table) {
+  std::vector<std::size_t> out;
+  for (const std::size_t j : table.features())
+    out.push_back(table.columns[j].learned ? table.columns[j].bins() : 0);
+  if (std::ranges::all_of(out, [](std::size_t cells) { return cells == 0; })) out.clear();
+  return out;
 }
 
 /// What is wrong with a table that was not chosen here; empty: nothing.
@@ -139,9 +166,12 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     names_.clear();
     for (const std::size_t j : schema.table->features()) names_.push_back(schema.table->columns[j].name);
     classes_ = schema.classes;
-    if (!stated_) choose_tables(codes);
+    const std::vector<std::size_t> grid_cells = grid_cells_of(*schema.table);
+    if (!stated_) choose_tables(codes, grid_cells);
     if (all_.codes != codes)
       throw ConfigError("its tables are of columns with other numbers of codes than the schema's.");
+    if (all_.grid_cells != grid_cells)
+      throw ConfigError("it learns the bins of other columns than the schema's.");
   }
 
   nlohmann::json to_json() const override {
@@ -151,14 +181,22 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       for (const std::vector<std::uint32_t>& groups : table.groups)
         tables.back()["groups"].push_back({{"of", groups}});
     }
-    return {{"codes", all_.codes}, {"tables", std::move(tables)}};
+    nlohmann::json out{{"codes", all_.codes}, {"tables", std::move(tables)}};
+    if (all_.learns()) out["grid_cells"] = all_.grid_cells;
+    return out;
   }
 
   void read_json(const JsonFields& f) override {
-    f.only({"codes", "tables"});
+    f.only({"codes", "tables", "grid_cells"});
     all_ = {};
     all_.codes = f.sizes("codes", kMostColumns, 1, kMostCells);
-    std::set<std::vector<std::size_t>> seen;
+    if (f.has("grid_cells")) {
+      all_.grid_cells = f.sizes("grid_cells", kMostColumns, 0, kMostCells);
+      if (all_.grid_cells.size() != all_.codes.size() || !all_.learns() ||
+          !std::ranges::equal(all_.grid_cells, all_.codes, std::less_equal<>()))
+        f.fail("grid_cells", "are not those of such columns");
+    }
+    std::set<TableKey> seen;
     for (const JsonFields& entry : f.objects("tables", kMostCountTables)) {
       entry.only({"columns", "weight", "groups"});
       CountTable table{entry.sizes("columns", 3, 0, all_.codes.size() - 1), {}, entry.number("weight")};
@@ -171,10 +209,11 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       }
       if (const std::string wrong = wrong_table(table, all_.codes); !wrong.empty())
         entry.fail("columns", wrong);
-      if (!seen.insert(table.columns).second) entry.fail("columns", "names a table twice");
+      if (!seen.insert(key_of(table)).second) entry.fail("columns", "names a table twice");
       all_.tables.push_back(std::move(table));
     }
-    if (cells_of(all_) > kMostCells) f.fail("tables", "have more cells than this muffle counts");
+    if (cells_of(all_, Learned::kInGroups) > kMostCells || cells_of(all_, Learned::kAsTheyAre) > kMostStated)
+      f.fail("tables", "have more cells than this muffle counts");
     all_.lay_out();
     stated_ = true;
   }
@@ -224,6 +263,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   std::string hash() const override {
     std::vector<double> all;
     for (const std::size_t k : all_.codes) all.push_back(static_cast<double>(k));
+    for (const std::size_t k : all_.grid_cells) all.push_back(static_cast<double>(k) + 0.25);
     for (const CountTable& table : all_.tables) {
       for (const std::size_t j : table.columns) all.push_back(static_cast<double>(j));
       all.push_back(-table.weight);  // below any column: where a table ends is seen
@@ -261,16 +301,16 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   const TableFeatures* tables() const override { return this; }
   const CountTables& counted() const override { return all_; }
   std::shared_ptr<const FeatureMap> counting(std::vector<CountTable> tables) const override {
-    std::set<std::vector<std::size_t>> seen;
+    std::set<TableKey> seen;
     for (CountTable& table : tables) {
       if (std::ranges::all_of(table.groups, [](const auto& of) { return of.empty(); })) table.groups.clear();
       std::string wrong = wrong_table(table, all_.codes);
-      if (wrong.empty() && !seen.insert(table.columns).second) wrong = "is there twice";
+      if (wrong.empty() && !seen.insert(key_of(table)).second) wrong = "is there twice";
       if (!wrong.empty()) throw ConfigError(fmt::format("a table of a later round {}.", wrong));
     }
     auto out = std::make_shared<PairsMap>(*this);
     out->all_.tables = std::move(tables);
-    const double cells = cells_of(out->all_);
+    const double cells = cells_of(out->all_, Learned::kAsTheyAre);
     if (out->all_.tables.empty() || out->all_.tables.size() > kMostCountTables || cells > kMostCells)
       throw ConfigError(fmt::format(
           "a later round would count {} tables of {:.3g} cells a class, not 1 to {} of at most {}.",
@@ -302,7 +342,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     std::ranges::stable_sort(out, std::ranges::greater(), &Joint::drowned);
     return out;
   }
-  void choose_tables(std::vector<std::size_t> codes);
+  void choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells);
   void weigh(settings::Problems& problems);
   void require_few_cells() const;
   std::string name_of(const CountTable& table) const;
@@ -315,10 +355,10 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   std::size_t classes_ = 1;
 };
 
-void PairsMap::choose_tables(std::vector<std::size_t> codes) {
+void PairsMap::choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells) {
   const std::string listed = fmt::format("the columns are {}", fmt::join(names_, ", "));
   settings::Problems problems;
-  all_ = {std::move(codes), {}};
+  all_ = {std::move(codes), {}, std::move(grid_cells)};
   const std::size_t d = names_.size();
   problems.unless(
       d <= kMostColumns,
@@ -389,21 +429,24 @@ void PairsMap::weigh(settings::Problems& problems) {
 }
 
 void PairsMap::require_few_cells() const {
-  const double cells = cells_of(all_);
+  const double cells = cells_of(all_, Learned::kInGroups);
   if (cells <= static_cast<double>(kMostCells)) return;
   std::size_t bins = std::size_t{1} << 24;
-  while (bins > 1 && cells_of(all_, static_cast<double>(bins)) > static_cast<double>(kMostCells)) bins /= 2;
+  while (bins > 1 &&
+         cells_of(all_, Learned::kInGroups, static_cast<double>(bins)) > static_cast<double>(kMostCells))
+    bins /= 2;
   std::string wide;
   for (std::size_t j = 0; j < names_.size(); ++j) {
     const bool counted = std::ranges::any_of(
         all_.tables, [&](const CountTable& t) { return std::ranges::binary_search(t.columns, j); });
-    if (counted && all_.codes[j] > bins)
+    const bool learned = !all_.grid_cells.empty() && all_.grid_cells[j] > 0;
+    if (counted && !learned && all_.codes[j] > bins)
       wide += fmt::format("{}{} ({})", wide.empty() ? "" : ", ", names_[j], all_.codes[j]);
   }
   throw ConfigError(fmt::format(
       "the tables have {:.3g} cells a class, more than {}. With at most {} bins or categories a column they "
       "would have {:.3g}; wider are {}. Give those fewer bins in the schema, or leave them out.",
-      cells, kMostCells, bins, cells_of(all_, static_cast<double>(bins)), wide));
+      cells, kMostCells, bins, cells_of(all_, Learned::kInGroups, static_cast<double>(bins)), wide));
 }
 
 std::string PairsMap::name_of(const CountTable& table) const {
@@ -431,6 +474,17 @@ std::string PairsMap::outlook(double noise, double records) const {
                l = static_cast<double>(table.size(1, all_.codes));
     shown.push_back(sigma / std::sqrt(static_cast<double>(classes_)) * (std::sqrt(k) + std::sqrt(l)) *
                     std::sqrt(k * l));
+  }
+  if (joints.empty() && all_.learns()) {
+    std::size_t numbers = 0, widest = 0;
+    for (const std::size_t cells : all_.grid_cells) {
+      numbers += cells > 0 ? 1 : 0;
+      widest = std::max(widest, cells);
+    }
+    return fmt::format(
+        "learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
+        "records in each count of their trees",
+        numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, single * records);
   }
   if (joints.empty())
     return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);

@@ -187,6 +187,7 @@ class Perceptual final : public PerceptualMap {
     return to_hex(sha256(PublicBytes(all.dump())));
   }
 
+  bool needs_torch() const override { return true; }
   std::unique_ptr<Block> make_block(const Lattice&) const override {
     throw ConfigError(
         "maps of kind \"perceptual\" run a network: `muffle release` does, where muffle has LibTorch; rounds "

@@ -11,7 +11,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/message_name.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/crypto/fingerprint.hpp"
 #include "muffle/http/server.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
@@ -25,40 +24,10 @@ using release::MessageKind;
 using release::SignedHeader;
 
 /// A header with all that it holds is in the first part.
-constexpr std::uint64_t kMostHeader = std::uint64_t{4} << 20;
-constexpr std::uint64_t kMostOfStrangers = std::uint64_t{64} << 10;
-constexpr std::size_t kMostCards = 200, kMostRoundKeys = 4;
-
-/// Whether a message is called as its kind, round and sender have it.
-bool is_called(const std::string& name, const SignedHeader& h) {
-  const std::string party = crypto::short_fingerprint(h.sender);
-  switch (h.kind) {
-    case MessageKind::kCard:
-      return name == release::card_name(h.sender);
-    case MessageKind::kCharter:
-      return name == release::charter_name(release::Consortium(h, name).charter.version);
-    case MessageKind::kCountersignature:
-      return name.starts_with("charter-") && name.ends_with("-" + party + ".mfm");
-    case MessageKind::kRoundKeys:
-      return name == release::round_keys_name(h.sender, release::read_round_keys(h, name).first);
-    case MessageKind::kProposal:
-      return name == release::proposal_name(h.id());
-    case MessageKind::kDecline:
-      return name == release::decline_name(h.round, h.sender);
-    case MessageKind::kContribution:
-      return name == release::contribution_name(h.round, h.sender);
-    case MessageKind::kSeal:
-      return name == release::seal_name(h.round);
-    case MessageKind::kOpening:
-      return name == release::opening_name(h.round, h.sender);
-    case MessageKind::kRelease:
-      return name == release::release_statement_name(h.round);
-    case MessageKind::kReceipt:
-      return name == release::receipt_name(h.round, h.sender);
-    default:
-      return false;  // an approval stays at its site
-  }
-}
+constexpr std::uint64_t kMostHeader = release::kMostBytesOfLists;
+constexpr std::uint64_t kMostWords = release::kMostBytesOfWords;
+/// Of parties in no charter; of one member, sixteen round keys in each.
+constexpr std::size_t kMostCards = 200, kMostRoundKeys = 4, kMostRoundKeysOfAMember = 100;
 
 /// Whether a message of this name may say who takes part, or what a release is.
 bool tells(std::string_view name) {
@@ -77,6 +46,8 @@ class Folder {
     if (m.name.ends_with(".mfl")) return of_release(m);
     try {
       const SignedHeader header = release::parse_message_start(m.beginning, m.size, m.name);
+      if (revoked_.contains(header.sender))
+        return Refusal{403, "the coordinator has revoked its sender's key."};
       if (!is_called(m.name, header))
         return Refusal{403, "its name is not that of such a message by its sender."};
       return header.round == crypto::RoundId{} ? of_membership(m, header) : of_round(m, header);
@@ -90,6 +61,7 @@ class Folder {
     crypto::RoundId id{};
     SitePublicKey coordinator{};
     std::set<SitePublicKey> parties;
+    std::set<SitePublicKey> may_stand_in;  ///< key holders, where any may be missing
     std::uint64_t length = 0;
   };
 
@@ -100,6 +72,7 @@ class Folder {
 
   std::optional<Refusal> of_membership(const Arriving& m, const SignedHeader& header) const {
     const bool member = members_.contains(header.sender);
+    const auto charter = charters_.find(header.answers);
     switch (header.kind) {
       case MessageKind::kCharter:
       case MessageKind::kProposal:
@@ -110,16 +83,21 @@ class Folder {
       case MessageKind::kCard:
         if (!member && cards_.size() >= kMostCards)
           return Refusal{403, "too many cards of parties in no charter are here: ask the coordinator."};
-        return within(m.size, kMostOfStrangers);
+        return within(m.size, kMostWords);
       case MessageKind::kRoundKeys:
         if (!member && !cards_.contains(header.sender)) return Refusal{403, "its sender's card is not here."};
         if (const auto n = round_keys_.find(header.sender);
-            !member && n != round_keys_.end() && n->second >= kMostRoundKeys)
-          return Refusal{403, "its sender is in no charter, and has put many round keys here already."};
-        return within(m.size, kMostOfStrangers);
-      default:
+            n != round_keys_.end() && n->second >= (member ? kMostRoundKeysOfAMember : kMostRoundKeys))
+          return Refusal{403, "its sender has put many round keys here already."};
+        return within(m.size, kMostWords);
+      case MessageKind::kCountersignature:
         if (!member) return Refusal{403, "its sender is in no charter that is here."};
-        return within(m.size, kMostOfStrangers);
+        if (charter == charters_.end() ||
+            m.name != release::countersignature_name(charter->second, header.sender))
+          return Refusal{403, "the charter that it accepts is not here, or has another version."};
+        return within(m.size, kMostWords);
+      default:
+        return Refusal{403, "such a message is of a round."};
     }
   }
 
@@ -127,14 +105,21 @@ class Folder {
     const auto round = rounds_.find(release::short_id(header.round));
     if (round == rounds_.end() || round->second.id != header.round)
       return Refusal{403, "it is of a round whose proposal is not here."};
-    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease;
+    const bool asks = header.kind == MessageKind::kStandInRequest;
+    const bool stands_in = header.kind == MessageKind::kStandIn;
+    const std::set<SitePublicKey>& may = round->second.may_stand_in;
+    if ((asks && may.empty()) || (stands_in && !may.contains(header.sender)))
+      return Refusal{403, "nobody of its sender's part stands in for others in its round."};
+    const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease ||
+                             header.kind == MessageKind::kAbandonment || asks;
     if (coordinates ? header.sender != round->second.coordinator
                     : !round->second.parties.contains(header.sender))
       return Refusal{403, "its sender has no such part in its round."};
     if (header.numbers != 0 && header.numbers != round->second.length)
       return Refusal{
           413, fmt::format("it has {} numbers, and its round has {}.", header.numbers, round->second.length)};
-    return within(m.size, header.numbers == 0 ? kMostHeader : release::most_bytes(header.numbers));
+    if (header.numbers > 0) return within(m.size, release::most_bytes(header.numbers));
+    return within(m.size, header.kind == MessageKind::kSeal || stands_in ? kMostHeader : kMostWords);
   }
 
   /// A release is no message: the coordinator's statement beside it says what it is.
@@ -190,7 +175,9 @@ class Folder {
     if (header.kind == MessageKind::kCharter) {
       const release::Consortium consortium(header, name);
       coordinators_.insert(consortium.coordinator);
+      charters_.emplace(consortium.id, consortium.charter.version);
       for (const auto& member : consortium.members) members_.insert(member.key);
+      revoked_.insert(consortium.charter.revoked.begin(), consortium.charter.revoked.end());
     }
     if (header.kind == MessageKind::kProposal) {
       const release::ProposedRound round(release::parse_message(beginning, name), name);
@@ -200,7 +187,10 @@ class Folder {
       known.length = round.length;
       known.parties.insert(header.sender);
       for (const auto& site : round.proposal.sites) known.parties.insert(site.key);
-      for (const auto& holder : round.proposal.holders) known.parties.insert(holder.holder.key);
+      for (const auto& holder : round.proposal.holders) {
+        known.parties.insert(holder.holder.key);
+        if (round.shares_keys()) known.may_stand_in.insert(holder.holder.key);
+      }
     }
     if (header.kind == MessageKind::kRelease) {
       const std::string id = release::short_id(header.round);
@@ -214,7 +204,8 @@ class Folder {
 
   fs::path folder_;
   std::set<std::pair<std::string, std::uint64_t>> read_;
-  std::set<SitePublicKey> coordinators_, members_, cards_;
+  std::set<SitePublicKey> coordinators_, members_, revoked_, cards_;
+  std::map<Sha256Digest, std::uint64_t> charters_;  ///< their versions
   std::map<SitePublicKey, std::size_t> round_keys_;
   std::map<std::string, Round> rounds_;        ///< by the first digits of their ids, as names have them
   std::map<std::string, std::string> stated_;  ///< SHA-256 of their releases

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "answers.hpp"
 #include "curl_request.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
@@ -22,40 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kPart = std::uint64_t{4} << 20, kLeastPart = std::uint64_t{64} << 10;
-constexpr std::uint64_t kMostListed = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
-constexpr std::size_t kMostMessages = 100'000;
-
-/// The fields of an answer that is JSON. @throws CommError  it is cut off or garbled.
-json fields_of(const Answer& answer, const std::string& root) {
-  json out = json::parse(answer.body, nullptr, false);
-  if (!out.is_object() || out.value("format", json()) != kFormat)
-    throw CommError(
-        fmt::format("the answer of {} is garbled. Something in between changes it: ask IT to let it pass "
-                    "unchanged.",
-                    root));
-  if (out.value("version", json()) != 1)
-    throw ConfigError(
-        fmt::format("{} speaks another version of muffle's exchange. Use the coordinator's muffle.", root));
-  return out;
-}
-
-std::string error_of(const Answer& answer, const std::string& root) {
-  const json fields = fields_of(answer, root);
-  const auto error = fields.find("error");
-  return error != fields.end() && error->is_string() ? printable(error->get<std::string>().substr(0, 500))
-                                                     : "no reason";
-}
-
-/// How many bytes the whole has: "bytes 0-9/100", "bytes */100".
-std::optional<std::uint64_t> total_of(const std::string& content_range) {
-  const std::size_t slash = content_range.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  std::uint64_t total = 0;
-  const char* end = content_range.data() + content_range.size();
-  const auto [stop, error] = std::from_chars(content_range.data() + slash + 1, end, total);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return total;
-}
+constexpr std::uint64_t kMostListBytes = std::uint64_t{32} << 20, kMostSaid = std::uint64_t{64} << 10;
 
 }  // namespace
 
@@ -70,12 +37,12 @@ class Client::Connection {
     double wait = settings_.first_wait_s;
     for (int tries = settings_.tries; true; --tries) {
       TryAgain again;
-      if (auto answer = curl_.attempt(path, body, range, most, again)) return *answer;
+      if (auto answer = curl_.attempt(path, body, range, most, time_left(), again)) return *answer;
       if (again.too_slow) part_ = std::max(kLeastPart, part_ / 2);
       if (tries <= 1)
         throw CommError(fmt::format("{} Tried {} times; nothing is lost: run the same command again later.",
                                     again.why, settings_.tries));
-      std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, time_left())));
       wait *= 2;
     }
   }
@@ -86,8 +53,20 @@ class Client::Connection {
   std::uint64_t part() const { return part_; }
 
  private:
+  /// @throws CommError  there is none.
+  double time_left() const {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
+    if (!(taken.count() < settings_.total_s))
+      throw CommError(
+          fmt::format("{} took more than {} s in all, a little at a time. What came whole is kept: run the "
+                      "same command again later, and ask IT what slows it down.",
+                      curl_.root(), settings_.total_s));
+    return settings_.total_s - taken.count();
+  }
+
   ClientSettings settings_;
   CurlRequest curl_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::uint64_t part_ = kPart;
 };
 
@@ -98,21 +77,11 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 std::vector<Client::Listed> Client::list() {
-  const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListed);
+  const Answer answer = connection_->request(kMessagesPath, std::nullopt, "", kMostListBytes);
   if (answer.status != 200)
     throw CommError(fmt::format("{} does not list its messages: {}", connection_->root(),
-                                error_of(answer, connection_->root())));
-  const json fields = fields_of(answer, connection_->root());
-  const JsonDocument document{connection_->root(), "a list of messages", "Ask who runs the server."};
-  const JsonFields f(fields, document);
-  std::vector<Listed> out;
-  if (f.at("messages") == json::array()) return out;
-  for (const JsonFields& one : f.objects("messages", kMostMessages)) {
-    Listed listed{one.text("name", 128), one.integer("size", 0, std::uint64_t{1} << 62)};
-    if (is_message_name(listed.name)) out.push_back(std::move(listed));
-  }
-  std::ranges::sort(out, {}, &Listed::name);
-  return out;
+                                error_of(answer.body, connection_->root())));
+  return parse_list(answer.body, connection_->root());
 }
 
 std::optional<std::string> Client::get(const std::string& name, std::uint64_t most) {
@@ -124,7 +93,8 @@ std::optional<std::string> Client::get(const std::string& name, std::uint64_t mo
         c.request(c.path_of(name), std::nullopt, fmt::format("{}-{}", bytes.size(), last), kPart + kMostSaid);
     if (answer.status == 404 && bytes.empty()) return std::nullopt;
     if (answer.status != 200 && answer.status != 206)
-      throw CommError(fmt::format("{} does not give '{}': {}", c.root(), name, error_of(answer, c.root())));
+      throw CommError(
+          fmt::format("{} does not give '{}': {}", c.root(), name, error_of(answer.body, c.root())));
     total = answer.status == 206 ? total_of(answer.content_range) : answer.body.size();
     if (!total || (answer.body.empty() && *total > 0))
       throw CommError(fmt::format(
@@ -132,6 +102,10 @@ std::optional<std::string> Client::get(const std::string& name, std::uint64_t mo
     if (*total > most)
       throw ProtocolError(fmt::format("'{}' at {} has {} bytes, and such a message has {} at most.", name,
                                       c.root(), *total, most));
+    if (answer.body.size() > *total - std::min<std::uint64_t>(bytes.size(), *total))
+      throw CommError(
+          fmt::format("{} sends more of '{}' than there is of it. Something in between changes it: ask IT.",
+                      c.root(), name));
     bytes += answer.body;
   }
   return bytes;
@@ -152,11 +126,10 @@ void Client::put(const std::string& name, std::string_view bytes) {
     if (answer.status == 409)
       throw ProtocolError(
           fmt::format("'{}' is there already at {}, and is another message. It was left as it is: a party "
-                      "sends one message of "
-                      "each kind in a round. Find out who wrote it.",
+                      "sends one message of each kind in a round. Find out who wrote it.",
                       name, c.root()));
     if (answer.status == 202) {
-      const json fields = fields_of(answer, c.root());
+      const json fields = fields_of(answer.body, c.root());
       const JsonDocument document{c.root(), "an answer to a part of a message", "Ask who runs the server."};
       const std::uint64_t have = JsonFields(fields, document).integer("have", 0, bytes.size());
       if (have > offset) {
@@ -167,10 +140,11 @@ void Client::put(const std::string& name, std::string_view bytes) {
     } else if (answer.status == 422) {
       offset = 0;
     } else if (answer.status == 507) {
-      throw CommError(fmt::format("{} cannot store '{}': {}", c.root(), name, error_of(answer, c.root())));
+      throw CommError(
+          fmt::format("{} cannot store '{}': {}", c.root(), name, error_of(answer.body, c.root())));
     } else {
       throw ProtocolError(fmt::format("{} refuses '{}' (HTTP {}): {}", c.root(), name, answer.status,
-                                      error_of(answer, c.root())));
+                                      error_of(answer.body, c.root())));
     }
     if (++restarts > 3)
       throw CommError(

@@ -15,6 +15,7 @@
 namespace muffle::http {
 namespace {
 
+constexpr std::size_t kMostHeaderBytes = std::size_t{64} << 10;
 constexpr long kSlowBytesPerSecond = 200, kSlowSeconds = 30;
 
 /// HOST of https://HOST[:PORT]/...
@@ -60,6 +61,7 @@ struct CurlRequest::State {
   std::string body, content_range, location, type;
   bool ours = false, too_long = false;
   std::uint64_t most = 0;
+  std::size_t header_bytes = 0;
 
   static std::size_t take_body(char* data, std::size_t one, std::size_t bytes, void* self) {
     auto& s = *static_cast<State*>(self);
@@ -71,6 +73,8 @@ struct CurlRequest::State {
 
   static std::size_t take_header(char* data, std::size_t one, std::size_t bytes, void* self) {
     auto& s = *static_cast<State*>(self);
+    s.header_bytes += one * bytes;
+    if (s.header_bytes > kMostHeaderBytes) return 0;
     std::string_view line(data, one * bytes);
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) s.begin(s.most);
@@ -181,10 +185,13 @@ CurlRequest::~CurlRequest() {
 
 std::optional<Answer> CurlRequest::attempt(const std::string& path,
                                            const std::optional<std::string_view>& body,
-                                           const std::string& range, std::uint64_t most, TryAgain& again) {
+                                           const std::string& range, std::uint64_t most, double limit_s,
+                                           TryAgain& again) {
   State& s = *state_;
   s.begin(most);
   s.error[0] = '\0';
+  s.header_bytes = 0;
+  s.set(CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(1000 * std::min(limit_s, settings_.request_s))));
   s.set(CURLOPT_URL, (root_ + path).c_str());
   if (body) {
     s.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
@@ -226,17 +233,13 @@ void CurlRequest::require_ours(const Answer& answer, TryAgain& again) const {
   if (answer.status >= 300 && answer.status < 400)
     throw ConfigError(
         fmt::format("{} sends muffle on to '{}' (HTTP {}), and muffle goes nowhere but where it is told. "
-                    "Either a proxy asks for "
-                    "a login in a browser: ask IT to let this machine reach the address without one; or the "
-                    "exchange has moved: "
-                    "ask the coordinator for its address.",
+                    "Either a proxy asks for a login in a browser: ask IT to let this machine reach the "
+                    "address without one; or the exchange has moved: ask the coordinator for its address.",
                     root_, printable(s.location.substr(0, 200)), answer.status));
   throw ConfigError(fmt::format(
       "what answers at {} is not muffle's exchange (HTTP {}, {}): it may be a page of a proxy or a firewall "
-      "of this "
-      "network, or another server. Ask IT to let HTTPS to that name and port pass unchanged, and check the "
-      "address "
-      "with the coordinator. Nothing of what came was used.",
+      "of this network, or another server. Ask IT to let HTTPS to that name and port pass unchanged, and "
+      "check the address with the coordinator. Nothing of what came was used.",
       root_, answer.status, s.type.empty() ? "no type" : "'" + printable(s.type.substr(0, 80)) + "'"));
 }
 
@@ -246,24 +249,20 @@ void CurlRequest::refuse_certificate(long verdict) const {
   if (verdict == kExpired)
     throw CommError(
         fmt::format("the certificate of {} has expired. Tell the coordinator to renew it; if your network's "
-                    "proxy ends TLS, it "
-                    "is the proxy's: tell IT. (Is this machine's clock right?)",
+                    "proxy ends TLS, it is the proxy's: tell IT. (Is this machine's clock right?)",
                     root_));
   if (verdict == kNotYet)
     throw CommError(fmt::format("the certificate of {} is not valid yet. Set this machine's clock.", root_));
   if (verdict <= kNone || verdict == kOthersName)
-    throw ConfigError(
-        fmt::format("the certificate that {} shows is another host's ({}). Check the address with the "
-                    "coordinator; if it is "
-                    "right, something in between answers in the server's place: ask IT.",
-                    root_, detail));
-  throw ConfigError(
-      fmt::format("nobody whom this machine trusts vouches for the certificate of {} ({}). If the "
-                  "coordinator has an authority of "
-                  "its own, set [exchange] ca to its PEM file. If your network's proxy ends TLS, ask IT for "
-                  "its authority's PEM "
-                  "file, and set ca to a file with that.",
-                  root_, detail));
+    throw ConfigError(fmt::format(
+        "the certificate that {} shows is another host's ({}). Check the address with the coordinator; if it "
+        "is right, something in between answers in the server's place: ask IT.",
+        root_, detail));
+  throw ConfigError(fmt::format(
+      "nobody whom this machine trusts vouches for the certificate of {} ({}). If the coordinator has an "
+      "authority of its own, set [exchange] ca to its PEM file. If your network's proxy ends TLS, ask IT for "
+      "its authority's PEM file, and set ca to a file with that.",
+      root_, detail));
 }
 
 TryAgain CurlRequest::lost(int code) const {
@@ -271,12 +270,12 @@ TryAgain CurlRequest::lost(int code) const {
   const std::string detail = without_password(
       printable(s.error[0] != '\0' ? s.error : curl_easy_strerror(static_cast<CURLcode>(code))));
   const long connect = s.info(CURLINFO_HTTP_CONNECTCODE);
-  if (connect == 407)
-    throw ConfigError(fmt::format(
-        "the proxy wants a name and a password for {}, or refuses those that it got. Set [exchange] proxy = "
-        "\"http://NAME:PASSWORD@HOST:PORT\", or get a Kerberos ticket (kinit), or ask IT to let this machine "
-        "pass.",
-        root_));
+  if (connect == 407 || connect == 401)  // tinyproxy says 401
+    throw ConfigError(
+        fmt::format("the proxy wants a name and a password for {}, or refuses those that it got. Set "
+                    "[exchange] proxy = \"http://NAME:PASSWORD@HOST:PORT\", or get a Kerberos ticket "
+                    "(kinit), or ask IT to let this machine pass.",
+                    root_));
   if (connect == 403 || connect == 405 || connect == 451)
     throw ConfigError(fmt::format(
         "the proxy refuses to connect to {} (HTTP {}). Ask IT to allow CONNECT to that name and port.", root_,
@@ -290,10 +289,8 @@ TryAgain CurlRequest::lost(int code) const {
       throw ConfigError(
           fmt::format("[exchange] ca = \"{}\" is no PEM file of certificates: {}.", settings_.ca, detail));
     case CURLE_SSL_CERTPROBLEM:
-      throw ConfigError(
-          fmt::format("the client certificate cannot be used: {}. Check [exchange] client_cert and "
-                      "client_key.",
-                      detail));
+      throw ConfigError(fmt::format(
+          "the client certificate cannot be used: {}. Check [exchange] client_cert and client_key.", detail));
     case CURLE_COULDNT_RESOLVE_PROXY:
       throw ConfigError(fmt::format(
           "the proxy's name is not known here: {}. Check [exchange] proxy, or https_proxy.", detail));
@@ -304,10 +301,9 @@ TryAgain CurlRequest::lost(int code) const {
                           root_, detail),
               false};
     case CURLE_COULDNT_CONNECT:
-      return {fmt::format(
-                  "{} cannot be reached ({}). If your network lets out through a proxy alone, set [exchange] "
-                  "proxy; else ask IT to open outbound TCP to that name and port.",
-                  root_, detail),
+      return {fmt::format("{} cannot be reached ({}). If your network lets out through a proxy alone, set "
+                          "[exchange] proxy; else ask IT to open outbound TCP to that name and port.",
+                          root_, detail),
               false};
     case CURLE_SSL_CONNECT_ERROR:
       return {

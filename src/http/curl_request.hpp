@@ -33,10 +33,11 @@ class CurlRequest {
   CurlRequest& operator=(CurlRequest&&) = delete;
 
   /// One try. @param body  none: GET; else PUT  @param range  "0-99"; empty: all  @param most  bytes of an
-  /// answer
+  /// answer  @param limit_s  for all of it, if that is less than the settings' request_s
   /// @returns the answer, or why not yet. @throws ConfigError, CommError  no further try can help.
   std::optional<Answer> attempt(const std::string& path, const std::optional<std::string_view>& body,
-                                const std::string& range, std::uint64_t most, TryAgain& again);
+                                const std::string& range, std::uint64_t most, double limit_s,
+                                TryAgain& again);
   /// "https://host:8443".
   const std::string& root() const { return root_; }
 

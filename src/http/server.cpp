@@ -166,8 +166,8 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
 tcp::endpoint endpoint_of(const std::string& listen) {
   const auto bad = [&] {
     return ConfigError(
-        fmt::format("--listen '{}' is no address to listen on: write ADDRESS:PORT, such as "
-                    "127.0.0.1:8443, 0.0.0.0:8443 or [::]:8443.",
+        fmt::format("--listen '{}' is no address to listen on: write ADDRESS:PORT, such as 127.0.0.1:8443, "
+                    "0.0.0.0:8443 or [::]:8443.",
                     listen));
   };
   const std::size_t colon = listen.rfind(':');
@@ -231,11 +231,11 @@ class Server::Listener {
         pause_(io_),
         signals_(io_) {
     if (!tls_ && !endpoint_.address().is_loopback())
-      throw ConfigError(fmt::format(
-          "--listen {} without --cert and --key: plain HTTP is served on this machine alone. Name a "
-          "certificate "
-          "and its key, or listen on 127.0.0.1 and let a reverse proxy (nginx) end TLS in front of it.",
-          settings.listen));
+      throw ConfigError(
+          fmt::format("--listen {} without --cert and --key: plain HTTP is served on this machine alone. "
+                      "Name a certificate and its key, or listen on 127.0.0.1 and let a reverse proxy "
+                      "(nginx) end TLS in front of it.",
+                      settings.listen));
     error_code error;
     acceptor_.open(endpoint_.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);

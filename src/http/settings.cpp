@@ -5,17 +5,15 @@
 namespace muffle::http {
 
 void declare(settings::Keys& keys, ClientSettings& settings) {
-  keys.text(
-      "ca", settings.ca,
-      "PEM file of the authorities that may vouch for an https:// exchange; empty: the system's. Where a "
-      "middlebox of your network ends TLS, its authority belongs in here");
+  keys.text("ca", settings.ca,
+            "PEM file of the authorities that may vouch for an https:// exchange; empty: the system's. Where "
+            "a middlebox of your network ends TLS, its authority belongs in here");
   keys.text("client_cert", settings.client_cert,
             "PEM file of the certificate that this party shows; empty: none");
   keys.text("client_key", settings.client_key, "PEM file of that certificate's key");
-  keys.text(
-      "proxy", settings.proxy,
-      "http://[NAME:PASSWORD@]HOST:PORT of the proxy; empty: as the environment's https_proxy and no_proxy "
-      "say");
+  keys.text("proxy", settings.proxy,
+            "http://[NAME:PASSWORD@]HOST:PORT of the proxy; empty: as the environment's https_proxy and "
+            "no_proxy say");
 }
 
 bool is_address(std::string_view address) {

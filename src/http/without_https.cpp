@@ -9,8 +9,7 @@ namespace {
 [[noreturn]] void refuse() {
   throw ConfigError(
       "this muffle was built without HTTPS (cmake -DMUFFLE_HTTPS=OFF). Build it with, or exchange messages "
-      "by a "
-      "folder.");
+      "by a folder.");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "convolutional.hpp"
 #include "network.hpp"
 
@@ -37,6 +39,24 @@ class Convolutional : public BaseGenerator {
   }
 
  private:
+  std::string draw_script() const override {
+    return fmt::format(R"(
+def doubled(self, x: Tensor) -> Tensor:
+    return torch.upsample_bilinear2d(x, [2 * x.size(2), 2 * x.size(3)], True)
+
+def draw(self, code: Tensor, labels: Tensor) -> Tensor:
+    h = {0}
+    n = h.size(0)
+    h = h.reshape([n, {1}, {2}, {3}]).contiguous(memory_format={4})
+    h = torch.relu(torch.conv2d(self.doubled(h), self.conv0.weight, self.conv0.bias, [1, 1], [{5}, {5}]))
+    h = torch.conv2d(self.doubled(h), self.conv1.weight, self.conv1.bias, [1, 1], [{5}, {5}])
+    return self.records(h.reshape([n, h.size(1) * {6}]), code, labels)
+)",
+                       normed_script("self.hidden(code, labels)", "seed_image", "seed_norm"), channels_,
+                       height_ / 4, width_px_ / 4, static_cast<int>(at::MemoryFormat::ChannelsLast),
+                       kKernel / 2, height_ * width_px_);
+  }
+
   static Tensor doubled(const Tensor& x) {
     return torch::upsample_bilinear2d(x, {2 * x.size(2), 2 * x.size(3)}, /*align_corners=*/true);
   }

@@ -19,6 +19,13 @@ class FullyConnected : public BaseGenerator {
   }
 
  private:
+  std::string draw_script() const override {
+    return R"(
+def draw(self, code: Tensor, labels: Tensor) -> Tensor:
+    return self.records(torch.linear(self.hidden(code, labels), self.out.weight, self.out.bias), code, labels)
+)";
+  }
+
   torch::nn::Linear out_;
 };
 

@@ -82,17 +82,26 @@ ModelInfo read_info(const JsonFields& fields) {
   return info;
 }
 
-/// @param opened  with what draws; else what the file says is all that is read
-Model parse(std::string_view bytes, const std::string& name, bool opened) {
+/// A file whose checksum is right.
+struct Read {
+  Container file;
+  JsonDocument document;
+
+  JsonFields fields() const { return JsonFields(file.header, document); }
+};
+
+Read read_container(std::string_view bytes, const std::string& name) {
   if (container_format(bytes) == kEarlierMoments)
     throw ProtocolError(fmt::format(
         "'{}' is a closed form of an earlier muffle, which this one does not read: train again.", name));
-  const Container file = parse_container(bytes, kFormat, kModelVersion, name);
-  const JsonDocument document{name, "a model that this muffle can use", "Train again."};
-  const JsonFields fields(file.header, document);
+  return {parse_container(bytes, kFormat, kModelVersion, name),
+          {name, "a model that this muffle can use", "Train again."}};
+}
+
+Model open(const Read& read) {
+  const JsonFields fields = read.fields();
   Model out{read_info(fields), nullptr};
-  const JsonFields content = fields.object("content");
-  if (opened) out.sampler = out.info.generator->open(out.info, content, file.payload);
+  out.sampler = out.info.generator->open(out.info, fields.object("content"), read.file.payload);
   return out;
 }
 
@@ -105,10 +114,24 @@ double share(const JsonFields& fields, std::string_view key) {
 }
 
 ModelInfo load_model_info(const std::filesystem::path& path) {
-  return parse(read_file(path), path.string(), false).info;
+  const Read read = read_container(read_file(path), path.string());
+  const JsonFields fields = read.fields();
+  ModelInfo info = read_info(fields);
+  (void)fields.object("content");
+  return info;
 }
 
-Model parse_model(std::string_view bytes, const std::string& name) { return parse(bytes, name, true); }
+Model parse_model(std::string_view bytes, const std::string& name) {
+  return open(read_container(bytes, name));
+}
+
+ModelParts take_apart(std::string_view bytes, const std::string& name) {
+  Read read = read_container(bytes, name);
+  const ModelInfo info = open(read).info;
+  const JsonFields fields = read.fields();
+  std::vector<NamedArray> arrays = info.generator->arrays(info, fields.object("content"), read.file.payload);
+  return {std::move(read.file.header), std::move(arrays)};
+}
 
 std::string save_model(const std::filesystem::path& path, const ModelInfo& info,
                        const ModelContent& content) {

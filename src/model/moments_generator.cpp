@@ -46,6 +46,43 @@ void append(std::vector<std::byte>& payload, const double* numbers, std::size_t 
   payload.insert(payload.end(), bytes, bytes + count * sizeof(double));
 }
 
+std::vector<NamedArray> arrays_of(const MomentsModel& model) {
+  std::vector<NamedArray> out;
+  const std::size_t classes = model.grid ? model.grid->mass.size() : model.mean.size();
+  const auto all = [&](const char* name, std::vector<std::size_t> shape, const auto& of_class) {
+    std::vector<double> numbers;
+    for (std::size_t c = 0; c < classes; ++c) {
+      const std::span<const double> own = of_class(c);
+      numbers.insert(numbers.end(), own.begin(), own.end());
+    }
+    shape.insert(shape.begin(), classes);
+    out.emplace_back(name, shape, std::span<const double>(numbers));
+  };
+  if (model.grid) {
+    all("mass", std::vector(model.grid->dims, model.grid->side),
+        [&](std::size_t c) { return std::span<const double>(model.grid->mass[c]); });
+    return out;
+  }
+  const features::AffineLift& lift = *model.moments.lift->affine();
+  const std::size_t n = model.moments.lift->coefficients(), d = model.moments.lift->dims();
+  std::vector<Eigen::MatrixXd> rowwise;  // Eigen's lie column by column
+  std::vector<PixelLaw> laws;
+  for (std::size_t c = 0; c < classes; ++c) {
+    rowwise.push_back(model.factor[c].transpose());
+    laws.push_back(make_pixel_law(lift, model.mean[c], model.factor[c]));
+  }
+  all("mean", {n}, [&](std::size_t c) { return std::span<const double>(model.mean[c].data(), n); });
+  all("factor", {n, n}, [&](std::size_t c) { return std::span<const double>(rowwise[c].data(), n * n); });
+  all("centre", {d}, [&](std::size_t c) { return std::span<const double>(laws[c].centre); });
+  all("location", {d}, [&](std::size_t c) { return std::span<const double>(laws[c].location); });
+  all("stretch", {d}, [&](std::size_t c) { return std::span<const double>(laws[c].stretch); });
+  out.emplace_back("weights", std::vector{n}, std::span<const double>(lift.weights));
+  if (lift.rows.empty()) return out;
+  out.emplace_back("rows", std::vector{lift.side, lift.height}, std::span<const double>(lift.rows));
+  out.emplace_back("columns", std::vector{lift.side, lift.width}, std::span<const double>(lift.columns));
+  return out;
+}
+
 class MomentsSettings : public ClosedFormSettings {
  public:
   double plain_share = 0.5;
@@ -70,6 +107,10 @@ class MomentsSettings : public ClosedFormSettings {
   std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                 std::span<const std::byte> payload) const override {
     return make_sampler(read_moments(info.schema, plain_share, description, payload));
+  }
+  std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
+                                 std::span<const std::byte> payload) const override {
+    return arrays_of(read_moments(info.schema, plain_share, description, payload));
   }
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
     return content_of(fit_moments_model(release::make_noisy_moments(release), plain_share, heartbeat));

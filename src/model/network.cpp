@@ -114,6 +114,8 @@ class NetworkSampler : public Sampler {
     std::memcpy(out.data(), made.data_ptr<float>(), made.nbytes());
   }
 
+  const Generator* generator() const override { return generator_.get(); }
+
  private:
   std::shared_ptr<Generator> generator_;
   std::int64_t code_;

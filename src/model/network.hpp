@@ -17,6 +17,11 @@
 
 namespace muffle::model {
 
+/// Types of numbers as TorchScript spells them.
+inline constexpr int kScriptInt64 = static_cast<int>(torch::kInt64),
+                     kScriptFloat32 = static_cast<int>(torch::kFloat32),
+                     kScriptFloat64 = static_cast<int>(torch::kFloat64);
+
 /// The closed form of an affine lift (moments_model.hpp) in tensors, as the base of a residual generator:
 /// fixed buffers that travel with its model and its checkpoints. Built empty; set() fills it.
 class ClosedFormTensors : public torch::nn::Module {
@@ -32,6 +37,8 @@ class ClosedFormTensors : public torch::nn::Module {
   /// @param code    n x (coefficients + 1): e, and the record's coin in [0, 1)
   /// @param labels  n, int64
   torch::Tensor forward(const torch::Tensor& code, const torch::Tensor& labels) const;
+  /// forward() in TorchScript: from_closed_form(code, labels), of a module that has this one as closed_form.
+  std::string script() const;
 
  private:
   torch::Tensor back(const torch::Tensor& around) const;
@@ -53,6 +60,7 @@ class BaseGenerator : public Generator {
   torch::Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                       std::size_t n) const override;
   void set_closed_form(const MomentsModel& model) override;
+  std::string script() const override;
 
  protected:
   BaseGenerator(const NetworkSettings& settings, const schema::Schema& schema, std::uint64_t seed,
@@ -66,6 +74,12 @@ class BaseGenerator : public Generator {
   /// The last layer of a residual network starts at 0, so that the closed form is what is drawn at first.
   void start_at_zero(const torch::Tensor& weight, const torch::Tensor& bias) const;
 
+  /// The kind's part of script(): draw(), which may call hidden(code, labels), records(last, code, labels)
+  /// and normed(x, weight, bias, running_mean, running_var).
+  virtual std::string draw_script() const = 0;
+  /// codes(); base_codes() are those of all networks.
+  virtual std::string codes_script() const;
+
   /// @param biased  false before a norm, which subtracts the bias again, so that its gradient is zero but for
   /// rounding errors, which Adam would blow up to whole steps
   torch::nn::Linear add_linear(const std::string& name, std::int64_t in, std::int64_t out,
@@ -73,6 +87,9 @@ class BaseGenerator : public Generator {
   torch::nn::Conv2d add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
                                     std::int64_t kernel);
   std::shared_ptr<SyncBatchNorm> add_norm(const std::string& name, std::int64_t features);
+
+  /// Layer `name` and its norm, of x, in TorchScript.
+  static std::string normed_script(const std::string& x, const std::string& layer, const std::string& norm);
 
   /// Width of what hidden() returns.
   std::int64_t width_ = 0;

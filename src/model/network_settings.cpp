@@ -85,6 +85,19 @@ NetworkSize NetworkSettings::counted(const schema::Schema& schema) const {
   return {whole(count.parameters), whole(count.normed_features), whole(count.norms)};
 }
 
+std::vector<NamedArray> NetworkSettings::arrays(const ModelInfo&, const JsonFields& description,
+                                                std::span<const std::byte> payload) const {
+  std::vector<NamedArray> out;
+  for (const JsonFields& tensor : description.objects("tensors", kMaxSize)) {
+    const std::vector<std::size_t> shape = tensor.sizes("shape", kMaxSize, 0, kMaxSize, true);
+    std::size_t bytes = sizeof(float);
+    for (const std::size_t n : shape) bytes *= n;
+    out.emplace_back(tensor.text("name", kMaxSize), NamedArray::Type::kFloat32, shape,
+                     payload.subspan(tensor.integer("offset", 0, kMaxSize), bytes));
+  }
+  return out;
+}
+
 double NetworkSettings::numbers_at_once(const schema::Schema& schema) const {
   const auto d = static_cast<double>(schema.dims());
   // The last layer, its sigmoid and the copy; or what the closed form beside the network takes in tensors.

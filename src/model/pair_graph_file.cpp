@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -83,6 +84,38 @@ PairGraphLaw read_law(const JsonFields& fields, const std::vector<std::size_t>& 
   return law;
 }
 
+/// Groups of a column's codes; the model then knows the column in these.
+PairGraphCells read_groups(const JsonFields& fields, PairGraphModel& model) {
+  fields.only({"column", "group"});
+  PairGraphCells out{fields.integer("column", 0, model.codes.size() - 1), {}, {}};
+  if (!model.cells.empty() && out.column <= model.cells.back().column)
+    fields.fail("column", "is not above the one before it");
+  std::size_t& codes = model.codes[out.column];
+  const std::vector<std::size_t> group = fields.sizes("group", codes, 0, codes - 1, true);
+  if (group.size() != codes) fields.fail("group", "is not of each of the column's codes");
+  std::vector<bool> used(codes, false);
+  for (const std::size_t g : group) used[g] = true;
+  const auto groups = std::find(used.begin(), used.end(), false);
+  if (std::find(groups, used.end(), true) != used.end())
+    fields.fail("group", "leaves a group without a code");
+  codes = static_cast<std::size_t>(groups - used.begin());
+  out.group.assign(group.begin(), group.end());
+  return out;
+}
+
+/// The last class's shares add up to 1 in each group.
+void check_shares(const JsonFields& fields, const PairGraphCells& cells, std::size_t groups) {
+  std::vector<double> sum(groups, 0.0);
+  for (std::size_t x = 0; x < cells.group.size(); ++x) {
+    const float share = cells.share.back()[x];
+    if (!(share >= 0)) fields.fail("cells", "have a share below 0");
+    sum[cells.group[x]] += static_cast<double>(share);
+  }
+  for (const double s : sum) {
+    if (!(std::fabs(s - 1) < 1e-3)) fields.fail("cells", "have shares of a group that are not shares of one");
+  }
+}
+
 }  // namespace
 
 ModelContent content_of(const PairGraphModel& model) {
@@ -104,19 +137,34 @@ ModelContent content_of(const PairGraphModel& model) {
     laws.push_back({{"columns", columns}, {"parents", parents}, {"pairs", pairs}});
   }
   content.description = {{"laws", laws}};
+  for (const PairGraphCells& cells : model.cells) {
+    content.description["cells"].push_back({{"column", cells.column}, {"group", cells.group}});
+    for (const std::vector<float>& share : cells.share) append_floats(content.payload, share);
+  }
   return content;
 }
 
 PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps, const JsonFields& fields,
                                std::span<const std::byte> payload) {
-  fields.only({"laws"});
+  fields.only({"laws", "cells"});
   if (schema.table == nullptr) fields.fail("laws", "are of tables, which the schema is not");
   PairGraphModel model{schema.table->codes(), sweeps, {}};
   if (model.codes.empty()) fields.fail("laws", "are of no column");
+  const std::vector<std::size_t> of_columns = model.codes;
+  if (fields.has("cells")) {
+    for (const JsonFields& cells : fields.objects("cells", of_columns.size()))
+      model.cells.push_back(read_groups(cells, model));
+  }
   FloatReader numbers(fields, payload);
   const std::vector<JsonFields> laws = fields.objects("laws", schema.classes);
   if (laws.size() != schema.classes) fields.fail("laws", "are not one for each class");
   for (const JsonFields& law : laws) model.laws.push_back(read_law(law, model.codes, numbers));
+  for (PairGraphCells& cells : model.cells) {
+    for (std::size_t c = 0; c < schema.classes; ++c) {
+      cells.share.push_back(numbers.take(cells.group.size()));
+      check_shares(fields, cells, model.codes[cells.column]);
+    }
+  }
   numbers.end();
   for (const std::size_t j : schema.table->features()) {
     std::vector<double>& widths = model.bin_widths.emplace_back();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "coarse_margins.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/generator_kind.hpp"
@@ -269,13 +270,42 @@ void start_at_tree(PairGraphLaw& law, const std::vector<Eigen::VectorXd>& column
   }
 }
 
+/// What the first round's laws say of the codes within each group.
+std::vector<PairGraphCells> cells_of(const Margins& fine, const CoarseMargins& coarse) {
+  std::vector<PairGraphCells> out;
+  for (std::size_t j = 0; j < coarse.groups.size(); ++j) {
+    const Groups& groups = coarse.groups[j];
+    if (groups.empty()) continue;
+    std::vector<double> members(group_count(groups), 0.0);
+    for (const std::uint32_t g : groups) ++members[g];
+    PairGraphCells& cells = out.emplace_back(PairGraphCells{j, groups, {}});
+    for (std::size_t c = 0; c < fine.classes(); ++c) {
+      std::vector<float>& share = cells.share.emplace_back();
+      for (std::size_t x = 0; x < groups.size(); ++x) {
+        const double all = coarse.margins.column[c][j](static_cast<Index>(groups[x]));
+        const double own = fine.column[c][j](static_cast<Index>(x));
+        share.push_back(static_cast<float>(all > 0 ? own / all : 1 / members[groups[x]]));
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+const PairGraphCells* PairGraphModel::cells_of(std::size_t j) const {
+  const auto at = std::find_if(cells.begin(), cells.end(), [&](const auto& own) { return own.column == j; });
+  return at == cells.end() ? nullptr : &*at;
+}
 
 PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sweeps,
                               const Heartbeat& heartbeat) {
-  const Margins margins = combine_tables(tables);
+  const Margins fine = combine_tables(tables);
+  const CoarseMargins coarse = on_counted_groups(fine, tables.grid_cells);
+  const Margins& margins = coarse.margins;
   const std::vector<PairLaw> laws = shrink_interactions(margins, heartbeat);
   PairGraphModel model{margins.codes, sweeps, {}};
+  model.cells = cells_of(fine, coarse);
   for (std::size_t c = 0; c < margins.classes(); ++c) {
     std::vector<Kept> kept;
     for (std::size_t p = 0; p < laws.size(); ++p) {

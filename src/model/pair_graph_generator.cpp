@@ -8,6 +8,30 @@
 namespace muffle::model {
 namespace {
 
+/// Every law's tables; what they are of is in the header.
+std::vector<NamedArray> arrays_of(const PairGraphModel& model) {
+  std::vector<NamedArray> out;
+  const auto add = [&](std::string name, std::vector<std::size_t> shape, const std::vector<float>& numbers) {
+    out.emplace_back(std::move(name), std::move(shape), std::span<const float>(numbers));
+  };
+  for (std::size_t c = 0; c < model.laws.size(); ++c) {
+    const PairGraphLaw& law = model.laws[c];
+    for (const PairGraphLaw::Branch& branch : law.tree) {
+      const std::size_t width = model.codes[branch.column];
+      add(fmt::format("law{}.tree{}", c, branch.column), {branch.given.size() / width, width}, branch.given);
+    }
+    for (std::size_t j = 0; j < law.field.size(); ++j)
+      add(fmt::format("law{}.field{}", c, j), {law.field[j].size()}, law.field[j]);
+    for (const PairGraphLaw::Pair& pair : law.pairs) {
+      add(fmt::format("law{}.pair{}-{}", c, pair.first, pair.second),
+          {model.codes[pair.first], model.codes[pair.second]}, pair.interaction);
+    }
+    for (const PairGraphCells& cells : model.cells)
+      add(fmt::format("law{}.cells{}", c, cells.column), {cells.share[c].size()}, cells.share[c]);
+  }
+  return out;
+}
+
 class PairGraphSettings : public ClosedFormSettings {
  public:
   std::size_t sweeps = kPairSweeps;
@@ -38,6 +62,10 @@ class PairGraphSettings : public ClosedFormSettings {
                                 std::span<const std::byte> payload) const override {
     return make_sampler(read_pair_graph(info.schema, sweeps, description, payload));
   }
+  std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
+                                 std::span<const std::byte> payload) const override {
+    return arrays_of(read_pair_graph(info.schema, sweeps, description, payload));
+  }
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
     return content_of(fit_pair_graph(release::make_noisy_tables(release), sweeps, heartbeat));
   }
@@ -67,15 +95,20 @@ class PairGraphSettings : public ClosedFormSettings {
   }
 
  private:
-  /// Cells of all pairs and columns.
+  /// Cells of all pairs and columns. A column whose bins are learned is known in groups that are few enough.
   static double pair_cells(const schema::Schema& schema) {
-    double cells = 0, before = 0;
-    for (const std::size_t codes : schema.table->codes()) {
-      cells += (before + 1) * static_cast<double>(codes);
-      before += static_cast<double>(codes);
+    double cells = 0, before = 0, own = 0;
+    for (const std::size_t j : schema.table->features()) {
+      const schema::Column& column = schema.table->columns[j];
+      const auto all = static_cast<double>(column.codes());
+      const double codes = column.learned ? std::min(all, kUsualGroups) : all;
+      own += all;
+      cells += before * codes;
+      before += codes;
     }
-    return cells;
+    return cells + own;
   }
+  static constexpr double kUsualGroups = 33;
   static const features::CountTables* tables_of(const std::vector<features::NamedMap>& maps) {
     for (const features::NamedMap& map : maps) {
       if (map.role == features::MapRole::kMatch && map.map->tables()) return &map.map->tables()->counted();

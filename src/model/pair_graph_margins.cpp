@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "learned_columns.hpp"
 #include "noisy_counts.hpp"
 
 namespace muffle::model {
@@ -170,6 +171,32 @@ ColumnCounts column_counts(const release::NoisyTables& tables, std::size_t j,
   return out;
 }
 
+bool is_learned(const release::NoisyTables& tables, std::size_t j) {
+  return !tables.grid_cells.empty() && tables.grid_cells[j] > 0;
+}
+
+/// What the tables of several columns say of each column whose bins are learned.
+std::vector<GroupCounts> counts_beside(const release::NoisyTables& tables) {
+  std::vector<GroupCounts> out(tables.codes.size());
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    if (!is_learned(tables, j)) continue;
+    for (std::size_t c = 0; c < tables.classes; ++c) {
+      std::vector<View> views;
+      for (const release::NoisyTable& table : tables.tables) {
+        const std::size_t axis = axis_of(table, j);
+        if (table.columns.size() > 1 && axis < table.columns.size())
+          views.push_back(view_of(tables, table, c, axis, table.columns.size()));
+      }
+      if (views.empty()) break;
+      View view = combine(std::move(views));
+      out[j].variance = view.variance;
+      out[j].group = std::move(view.row_group);
+      out[j].counts.emplace_back(view.counts.col(0));
+    }
+  }
+  return out;
+}
+
 /// Every column's counts in each class: each class's drawn to its share of all classes' by the ratio of noise
 /// (James and Stein), and then, as all classes' were, to what its codes' counts are beforehand: most codes of
 /// a class are rare, and one that has none of them may not seem to have some (a few incomes of 99,999 are a
@@ -178,29 +205,36 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
                                                       const std::vector<double>& size) {
   const std::size_t classes = tables.classes;
   const double records = std::accumulate(size.begin(), size.end(), 0.0);
+  std::vector<std::vector<Eigen::VectorXd>> out =
+      learned_columns(tables, size, counts_beside(tables), Heartbeat{});
+  std::vector<std::size_t> others;
   std::vector<ColumnCounts> columns;
   std::vector<NoisyCounts> all;
   for (std::size_t j = 0; j < tables.codes.size(); ++j) {
+    if (is_learned(tables, j)) continue;
+    others.push_back(j);
     const ColumnCounts& column = columns.emplace_back(column_counts(tables, j, size));
     NoisyCounts& sum =
         all.emplace_back(NoisyCounts{column.counts.front(), column.variance * static_cast<double>(classes)});
     for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
   }
   for (NoisyCounts& sum : all) sum = smoothed(sum);
-  const std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
-  if (classes == 1) return {shared};
-  std::vector<std::vector<Eigen::VectorXd>> out;
+  std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
   for (std::size_t c = 0; c < classes; ++c) {
-    std::vector<NoisyCounts> drawn;
-    for (std::size_t j = 0; j < columns.size(); ++j) {
-      const Eigen::VectorXd share = shared[j] * (size[c] / records), own = columns[j].counts[c] - share;
-      // What is above the noise, and not more than its records can differ by.
-      const double noise = columns[j].variance * static_cast<double>(own.size() - 1);
-      const double signal = std::clamp(own.squaredNorm() - noise, 0.0, size[c] * size[c]);
-      const double keep = signal > 0 ? signal / (signal + noise) : 0.0;
-      drawn.push_back({share + keep * own, keep * keep * columns[j].variance});
+    std::vector<Eigen::VectorXd> laws = shared;
+    if (classes > 1) {
+      std::vector<NoisyCounts> drawn;
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const Eigen::VectorXd share = shared[i] * (size[c] / records), own = columns[i].counts[c] - share;
+        // What is above the noise, and not more than its records can differ by.
+        const double noise = columns[i].variance * static_cast<double>(own.size() - 1);
+        const double signal = std::clamp(own.squaredNorm() - noise, 0.0, size[c] * size[c]);
+        const double keep = signal > 0 ? signal / (signal + noise) : 0.0;
+        drawn.push_back({share + keep * own, keep * keep * columns[i].variance});
+      }
+      laws = posterior_counts(drawn, size[c]);
     }
-    out.push_back(posterior_counts(drawn, size[c]));
+    for (std::size_t i = 0; i < others.size(); ++i) out[c][others[i]] = std::move(laws[i]);
   }
   return out;
 }

@@ -25,17 +25,28 @@ std::vector<std::vector<double>> column_laws_of(const PairGraphLaw& law,
   return out;
 }
 
-/// d: of each code; 0 beyond the bins.
-std::vector<std::vector<double>> tilts_of(const PairGraphLaw& law, const PairGraphModel& model) {
+/// The law of a column's codes, by that of its groups.
+std::vector<double> of_codes(const std::vector<double>& law, const PairGraphCells* cells, std::size_t c) {
+  if (cells == nullptr) return law;
+  std::vector<double> out;
+  for (std::size_t x = 0; x < cells->group.size(); ++x)
+    out.push_back(law[cells->group[x]] * static_cast<double>(cells->share[c][x]));
+  return out;
+}
+
+/// d: of each code; 0 beyond the bins. @param c  the law's class
+std::vector<std::vector<double>> tilts_of(const PairGraphLaw& law, const PairGraphModel& model,
+                                          std::size_t c) {
   std::vector<std::vector<double>> out;
   const auto laws = column_laws_of(law, model.codes);
   for (std::size_t j = 0; j < model.codes.size(); ++j) {
     std::vector<double> tilts;
     if (j < model.bin_widths.size() && !model.bin_widths[j].empty()) {
       const std::vector<double>& widths = model.bin_widths[j];
-      tilts = bin_tilts(std::span(laws[j]).first(widths.size()), widths);
+      const std::vector<double> own = of_codes(laws[j], model.cells_of(j), c);
+      tilts = bin_tilts(std::span(own).first(widths.size()), widths);
     }
-    tilts.resize(model.codes[j], 0.0);
+    tilts.resize(model.cells_of(j) ? model.cells_of(j)->group.size() : model.codes[j], 0.0);
     out.push_back(std::move(tilts));
   }
   return out;
@@ -52,9 +63,11 @@ float place(double tilt, double passed) {
 class PairGraphSampler : public Sampler {
  public:
   explicit PairGraphSampler(const PairGraphModel& model) : codes_(model.codes), sweeps_(model.sweeps) {
-    for (const PairGraphLaw& law : model.laws) {
-      laws_.emplace_back(model.codes, law);
-      tilts_.push_back(tilts_of(law, model));
+    for (std::size_t c = 0; c < model.laws.size(); ++c) {
+      laws_.emplace_back(model.codes, model.laws[c]);
+      tilts_.push_back(tilts_of(model.laws[c], model, c));
+      std::vector<std::vector<Members>>& members = members_.emplace_back(model.codes.size());
+      for (const PairGraphCells& cells : model.cells) members[cells.column] = members_of(cells, c);
     }
   }
 
@@ -93,15 +106,47 @@ class PairGraphSampler : public Sampler {
     for (std::size_t j = 0; j < d; ++j) {
       const std::uint32_t *const words = records.words(j), *const codes = records.codes(j);
       const std::vector<double>& tilts = tilts_[label][j];
+      const std::vector<Members>& members = members_[label][j];
       for (std::size_t r = 0; r < which.size(); ++r) {
-        const double uniform = (static_cast<double>(words[r]) + 0.5) * 0x1p-32;
-        out[which[r] * d + j] = schema::position({codes[r], place(tilts[codes[r]], uniform)}, codes_[j]);
+        double uniform = (static_cast<double>(words[r]) + 0.5) * 0x1p-32;
+        std::uint32_t code = codes[r];
+        if (!members.empty()) code = members[code].draw(uniform);
+        out[which[r] * d + j] = schema::position({code, place(tilts[code], uniform)}, tilts.size());
       }
     }
   }
 
+  /// The codes of a group, and by which part of its records each is passed.
+  struct Members {
+    std::vector<std::uint32_t> codes;
+    std::vector<double> passed;
+
+    /// @param uniform  in (0, 1); becomes the place in the code
+    std::uint32_t draw(double& uniform) const {
+      const double at = uniform * passed.back();
+      const auto next = std::min<std::size_t>(
+          static_cast<std::size_t>(std::upper_bound(passed.begin(), passed.end(), at) - passed.begin()),
+          codes.size() - 1);
+      const double before = next == 0 ? 0.0 : passed[next - 1];
+      uniform = std::clamp((at - before) / (passed[next] - before), 0.0, 1 - 0x1p-32);
+      return codes[next];
+    }
+  };
+  static std::vector<Members> members_of(const PairGraphCells& cells, std::size_t c) {
+    std::vector<Members> out(1 + *std::max_element(cells.group.begin(), cells.group.end()));
+    for (std::uint32_t x = 0; x < cells.group.size(); ++x) {
+      const double share = static_cast<double>(cells.share[c][x]);
+      Members& own = out[cells.group[x]];
+      if (!(share > 0)) continue;
+      own.codes.push_back(x);
+      own.passed.push_back((own.passed.empty() ? 0.0 : own.passed.back()) + share);
+    }
+    return out;
+  }
+
   std::vector<std::size_t> codes_;
   std::size_t sweeps_;
+  std::vector<std::vector<std::vector<Members>>> members_;  ///< C of d: of each group; empty: of no groups
   std::vector<GibbsLaw> laws_;
   std::vector<std::vector<std::vector<double>>> tilts_;  ///< C of d: of each code
 };

@@ -52,8 +52,8 @@ struct Merged {
   std::vector<bool> in_doubt;
 };
 
-/// Every column's codes, merged until the groups hold `least` records, and on until the tables of all pairs
-/// are small enough together.
+/// Every column's codes, merged until the groups hold `least` records (learned ones more, by kLeastLearned),
+/// and on until the tables of all pairs are small enough together.
 Merged merged_columns(const Known& known, double least, const std::vector<Candidate>& pairs) {
   const Margins& margins = known.margins;
   std::vector<std::vector<Steps>> counts;
@@ -62,11 +62,14 @@ Merged merged_columns(const Known& known, double least, const std::vector<Candid
   const Steps all = in_steps(margins_records(margins), known.records);
   bool all_in_doubt = false;  // how far the columns are merged
   for (double needed = least;; needed = 2 * needed + 1) {
-    const Steps enough = in_steps(needed, known.records);
+    const Steps enough = in_steps(needed, known.records),
+                enough_learned = in_steps(std::sqrt(kLeastLearned / kLeast) * needed, known.records);
     Merged out;
     for (std::size_t j = 0; j < counts.size(); ++j) {
       Comparisons compare;
-      out.groups.push_back(merged_codes(counts[j], enough, known.bounds[j], compare));
+      out.groups.push_back(merged_codes(counts[j],
+                                        has_learned_bins(known.workload, j) ? enough_learned : enough,
+                                        known.bounds[j], compare));
       out.in_doubt.push_back(!compare.steady());
     }
     std::size_t cells = 0;
@@ -208,10 +211,31 @@ void check_round(const release::NoisyTables& so_far, const features::CountTables
 
 }  // namespace
 
+std::vector<features::CountTable> tables_beforehand(const features::CountTables& workload, double records,
+                                                    double sigma_round) {
+  const std::vector<Candidate> pairs = candidates(workload);
+  // No more than a round may count (merged_columns()), were there none but learned columns.
+  const double fits = std::sqrt(static_cast<double>(kMostCells) / static_cast<double>(pairs.size() + 1));
+  const double most = std::min(fits, groups_beforehand(records, sigma_round * weight_of(pairs)));
+  std::vector<Groups> groups;
+  for (std::size_t j = 0; j < workload.codes.size(); ++j) {
+    Groups own = codes_themselves(workload.codes[j]);
+    if (has_learned_bins(workload, j)) {
+      const std::size_t cells = workload.grid_cells[j];
+      const std::size_t parts = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, cells);
+      for (std::size_t x = 0; x < cells; ++x) own[x] = static_cast<std::uint32_t>(x * parts / cells);
+      for (std::size_t x = cells; x < own.size(); ++x) own[x] = static_cast<std::uint32_t>(parts + x - cells);
+    }
+    groups.push_back(std::move(own));
+  }
+  std::vector<features::CountTable> out = tables_on(pairs, groups, false);
+  return out.empty() ? single_columns(workload) : out;
+}
+
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
                        std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round) {
   Choice out;
-  if (round == 0 && rounds < privacy::kMostRounds) {
+  if (round == 0 && !workload.learns() && rounds < privacy::kMostRounds) {
     out.tables = workload.tables;
     std::erase_if(out.tables, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {
@@ -219,11 +243,11 @@ Choice tables_of_round(const features::CountTables& workload, const release::Noi
     const Margins margins = combine_tables(so_far);
     const std::vector<Groups> bounds = bounds_of(so_far);
     const Known known{workload, margins, bounds, std::max(1.0, so_far.records), sigma_round};
-    out = round + 1 < rounds ? all_pairs(known) : chosen_pairs(known);
+    out = counts_all_pairs(workload, round, rounds) ? all_pairs(known) : chosen_pairs(known);
   }
   // Where noise hides all pairs, the columns are what is left to count.
   if (out.tables.empty()) out.tables = single_columns(workload);
-  features::CountTables placed{workload.codes, std::move(out.tables)};
+  features::CountTables placed{workload.codes, std::move(out.tables), workload.grid_cells};
   placed.lay_out();
   out.tables = std::move(placed.tables);
   return out;

@@ -48,7 +48,7 @@ std::vector<features::CountTable> settled_as(const std::vector<features::CountTa
       if (own.in_doubt(j) && are_within(of, bounds[j])) groups[j] = of;
     }
   }
-  const bool all = round + 1 < rounds;
+  const bool all = counts_all_pairs(workload, round, rounds);
   std::vector<Candidate> pairs = candidates(workload);
   const std::vector<features::CountTable>& counted = own.pairs_in_doubt ? stated : own.tables;
   if (!all) {

@@ -16,6 +16,30 @@ constexpr double kWorthARound = 0.02;
 
 const std::vector<std::vector<double>> kShares{{1.0}, {0.4, 0.6}, {0.18, 0.4, 0.42}};
 
+/// Where bins are learned: the first round's share with few records for the noise of its counts, and with
+/// many; fewer than kFewRecords for one of noise are few.
+constexpr double kLearnedOfFew = 0.3, kLearnedOfMany = 0.18, kFewRecords = 100.0;
+
+/// The rounds' shares beside the first one's.
+std::vector<double> learned_shares(double first, std::size_t rounds) {
+  if (rounds == 2) return {first, 1 - first};
+  return {first, (1 - first) * kShares[1][0], (1 - first) * kShares[1][1]};
+}
+
+/// The first round's share by the number of records. @param records  0: nobody knows
+double learned_share(const features::CountTables& workload, double records, double sigma) {
+  const double columns = static_cast<double>(workload.codes.size());
+  const double noise = sigma * std::sqrt(columns / kLearnedOfMany);
+  return records < kFewRecords * noise || !(records > 0) ? kLearnedOfFew : kLearnedOfMany;
+}
+
+/// Codes that a column is counted on in a pair, as far as is known beforehand.
+double codes_beforehand(const features::CountTables& workload, std::size_t j, double records, double noise) {
+  const auto codes = static_cast<double>(workload.codes[j]);
+  if (workload.grid_cells.empty() || workload.grid_cells[j] == 0) return codes;
+  return std::clamp(groups_beforehand(records, noise), 1.0, codes);
+}
+
 /// Which part of the pairs' energy a Wiener filter keeps, if `again` of the strongest pairs are counted with
 /// the last share, and all before with another: 0 for none again.
 double kept(const features::CountTables& workload, double records, double variance, double first,
@@ -25,8 +49,9 @@ double kept(const features::CountTables& workload, double records, double varian
   double energies = 0, all = 0;
   for (const features::CountTable& table : workload.tables) {
     if (table.columns.size() != 2) continue;
-    const auto k = static_cast<double>(workload.codes[table.columns[0]]),
-               l = static_cast<double>(workload.codes[table.columns[1]]);
+    const double noise = std::sqrt(variance * squares / std::max(first, 1e-12));
+    const double k = codes_beforehand(workload, table.columns[0], records, noise),
+                 l = codes_beforehand(workload, table.columns[1], records, noise);
     const double rank = static_cast<double>(at) / static_cast<double>(pairs);
     const double energy = kStrongest * std::exp(-kFalls * rank) * records * records / (k * l);
     const double free = std::max(1.0, (k - 1) * (l - 1));
@@ -41,11 +66,27 @@ double kept(const features::CountTables& workload, double records, double varian
 
 }  // namespace
 
+double groups_beforehand(double records, double sigma) {
+  constexpr double kUnknown = 8.0;
+  if (!(records > 0)) return kUnknown;
+  return std::clamp(records / std::sqrt(kLeastLearned * std::max(sigma, 1e-9) * records), 1.0, 64.0);
+}
+
+std::vector<std::vector<double>> possible_shares(const features::CountTables& workload, std::size_t rounds) {
+  if (rounds < 1 || rounds > kShares.size()) return {};
+  if (!workload.learns()) return {kShares[rounds - 1]};
+  if (rounds < 2) return {};
+  return {learned_shares(kLearnedOfFew, rounds), learned_shares(kLearnedOfMany, rounds)};
+}
+
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds) {
   if (rounds > privacy::kMostRounds)
     throw ConfigError("privacy.rounds is " + std::to_string(rounds) + ", at most " +
                       std::to_string(privacy::kMostRounds) + " are possible");
+  const bool learns = workload.learns();
+  const double first = learns ? learned_share(workload, records, sigma) : 0.0;
+  if (learns && rounds > 0) return learned_shares(first, std::max<std::size_t>(2, rounds));
   if (rounds > 0) return kShares[rounds - 1];
   std::size_t pairs = 0;
   double squares = 0, pair_squares = 0;
@@ -55,10 +96,18 @@ std::vector<double> round_shares(const features::CountTables& workload, std::siz
     ++pairs;
     pair_squares += table.weight * table.weight;
   }
-  if (pairs == 0) return kShares.front();
+  if (pairs == 0) return learns ? learned_shares(first, 2) : kShares.front();
   const double variance = std::max(1e-12, sigma * sigma);
   // The records of a class of usual size.
   const double each = std::max(1.0, records) / static_cast<double>(std::max<std::size_t>(1, classes));
+  if (learns) {
+    const std::vector<double> two = learned_shares(first, 2), three = learned_shares(first, 3);
+    const double once = kept(workload, each, variance, two[1], pair_squares, 0.0, 0);
+    double twice = 0.0;
+    for (std::size_t again = 1; again <= pairs; again = std::max(again + 1, again * 9 / 8))
+      twice = std::max(twice, kept(workload, each, variance, three[1], pair_squares, three[2], again));
+    return twice > once * (1 + kWorthARound) ? three : two;
+  }
   std::vector<double> best{kept(workload, each, variance, 1.0, squares, 0.0, 0), 0.0, 0.0};
   for (std::size_t again = 1; again <= pairs; again = std::max(again + 1, again * 9 / 8)) {
     best[1] = std::max(best[1], kept(workload, each, variance, kShares[1][0], squares, kShares[1][1], again));

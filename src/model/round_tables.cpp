@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "muffle/features/dyadic.hpp"
+
 namespace muffle::model {
 namespace {
 
@@ -33,6 +35,14 @@ std::vector<Candidate> candidates(const features::CountTables& workload) {
   return out;
 }
 
+bool has_learned_bins(const features::CountTables& workload, std::size_t j) {
+  return !workload.grid_cells.empty() && workload.grid_cells[j] > 0;
+}
+
+bool counts_all_pairs(const features::CountTables& workload, std::size_t round, std::size_t rounds) {
+  return round + 1 < rounds || (workload.learns() && round == 1);
+}
+
 std::vector<features::CountTable> single_columns(const features::CountTables& workload) {
   std::map<std::size_t, double> weight;
   for (const features::CountTable& table : workload.tables) {
@@ -40,13 +50,26 @@ std::vector<features::CountTable> single_columns(const features::CountTables& wo
     for (const std::size_t j : table.columns) weight.try_emplace(j, 1.0);
   }
   std::vector<features::CountTable> out;
-  for (const auto& [j, w] : weight) out.push_back({{j}, {}, w});
+  for (const auto& [j, w] : weight) {
+    const features::DyadicTree tree(has_learned_bins(workload, j) ? workload.grid_cells[j] : 1);
+    if (tree.levels == 0) out.push_back({{j}, {}, w});
+    for (std::size_t m = 1; m <= tree.levels; ++m) {
+      Groups groups = tree.level(m, workload.codes[j]);
+      if (m == tree.levels) groups.clear();  // every code by itself
+      out.push_back({{j}, {}, w * features::tree_weight(tree.levels)});
+      if (!groups.empty()) out.back().groups.push_back(std::move(groups));
+    }
+  }
   return out;
 }
 
 std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
   std::vector<Groups> out;
   for (const std::size_t k : so_far.codes) out.emplace_back(k, 0u);
+  // A missing value is no neighbour of the largest number.
+  for (std::size_t j = 0; j < so_far.grid_cells.size(); ++j) {
+    if (so_far.grid_cells[j] > 0 && so_far.grid_cells[j] < so_far.codes[j]) out[j].back() = 1;
+  }
   for (const release::NoisyTable& table : so_far.tables) {
     for (std::size_t k = 0; k < table.columns.size(); ++k) {
       if (table.columns.size() == 1) continue;

@@ -18,7 +18,12 @@ struct Candidate {
 
 /// In the order of their columns.
 std::vector<Candidate> candidates(const features::CountTables& workload);
-/// Every column of the workload by itself.
+/// Whether the bins of column j are learned.
+bool has_learned_bins(const features::CountTables& workload, std::size_t j);
+/// Whether a later round counts all pairs, on groups, and not chosen ones: where bins are learned the first
+/// round has counted no pair.
+bool counts_all_pairs(const features::CountTables& workload, std::size_t round, std::size_t rounds);
+/// Every column of the workload by itself: where bins are learned, level by level of its tree.
 std::vector<features::CountTable> single_columns(const features::CountTables& workload);
 
 /// Of all `pairs`, on each column's groups. @param more_than_one  pairs whose columns have one group each are

@@ -19,9 +19,18 @@ using features::NamedMap;
 
 bool is_counted(const NamedMap& map) { return map.role == features::MapRole::kMatch && map.map->tables(); }
 
+/// Of any role: its tables learn the bins of some column.
+bool learns_bins(const NamedMap& map) { return map.map->tables() && map.map->tables()->counted().learns(); }
+
 /// The place of the one map that is released in rounds.
-std::size_t place_of_counts(const std::vector<NamedMap>& maps) {
+std::size_t place_of_counts(const std::vector<NamedMap>& maps, bool learns) {
   const auto held = std::count_if(maps.begin(), maps.end(), is_counted);
+  if (learns && (held != 1 || std::count_if(maps.begin(), maps.end(), learns_bins) != 1))
+    throw ConfigError(fmt::format(
+        "numbers without bins are learned in the first round of one map of counts, and there are {} "
+        "with kind = {}: configure one such map, of role \"match\", or write bins in the schema",
+        std::count_if(maps.begin(), maps.end(), [](const auto& m) { return m.map->tables() != nullptr; }),
+        features::tables_maps()));
   if (held != 1)
     throw ConfigError(
         fmt::format("privacy.rounds releases one map of counts in rounds, and there are {} with kind = {}: "
@@ -95,7 +104,8 @@ class Repetition {
     for (std::size_t round = 1; round <= a_.rounds(); ++round) places_.push_back(place_of(round));
     if (std::count_if(a_.maps.begin(), a_.maps.end(), is_counted) !=
             static_cast<std::ptrdiff_t>(places_.size()) ||
-        std::find(places_.begin(), places_.end(), a_.maps.size()) != places_.end() || places_.size() < 2)
+        std::find(places_.begin(), places_.end(), a_.maps.size()) != places_.end() || places_.size() < 2 ||
+        !has_shares())
       return refused("its maps of counts are not the rounds of one map, with its shares of the budget");
     for (std::size_t round = 1; round <= places_.size(); ++round) {
       if (auto wrong = wrong_tables(round)) return *wrong;
@@ -116,14 +126,23 @@ class Repetition {
 
   /// Of the map of this round; maps.size(): it is not there as rounds have it.
   std::size_t place_of(std::size_t round) const {
-    const std::vector<double> shares =
-        round_shares(workload_.map->tables()->counted(), a_.classes(), 0, 0, a_.rounds());
     const auto at = std::find_if(a_.maps.begin(), a_.maps.end(), [&](const NamedMap& map) {
       return is_counted(map) && map.name == name_of_round(name_, round) && map.round == round &&
-             map.weight == weight_of_round(workload_.weight, shares[round - 1]) &&
              map.workload.has_value() == (round == 1);
     });
     return static_cast<std::size_t>(at - a_.maps.begin());
+  }
+
+  /// The rounds' weights are shares that rounds may have.
+  bool has_shares() const {
+    for (const std::vector<double>& shares :
+         possible_shares(workload_.map->tables()->counted(), places_.size())) {
+      bool same = true;
+      for (std::size_t r = 0; r < places_.size(); ++r)
+        same = same && a_.maps[places_[r]].weight == weight_of_round(workload_.weight, shares[r]);
+      if (same) return true;
+    }
+    return false;
   }
 
   std::optional<release::Check> wrong_tables(std::size_t round) const {
@@ -164,18 +183,20 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
           "{}: such a release would be taken for one in several rounds. Let one map count each table "
           "(map.NAME.weights gives it more weight), and give maps other names than NAME-1, NAME-2",
           sign));
-    return settings;
   }
   const bool any = std::any_of(settings.maps.begin(), settings.maps.end(), is_counted);
+  const bool learns = std::any_of(settings.maps.begin(), settings.maps.end(), learns_bins);
+  if (settings.privacy.rounds == 1 && !learns) return settings;
   if (settings.privacy.rounds == 0 && !any) return settings;
-  const std::size_t at = place_of_counts(settings.maps);
+  const std::size_t at = place_of_counts(settings.maps, learns);
   const NamedMap whole = settings.maps[at];
   // The bound, and so the noise, is that of the one map: the rounds' weights have its square.
   const double sigma = release::make_plan(settings).noise.sigma / whole.weight;
   const features::CountTables& workload = whole.map->tables()->counted();
+  const double records =
+      static_cast<double>(settings.records > 0 ? settings.records : settings.expected_records);
   const std::vector<double> shares =
-      round_shares(workload, settings.schema.classes, static_cast<double>(settings.records), sigma,
-                   settings.privacy.rounds);
+      round_shares(workload, settings.schema.classes, records, sigma, settings.privacy.rounds);
   if (shares.size() == 1) return settings;
   settings.maps.erase(settings.maps.begin() + static_cast<std::ptrdiff_t>(at));
   for (std::size_t r = 0; r < shares.size(); ++r) {
@@ -187,6 +208,10 @@ release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
           whole.name));
     map.weight = weight_of_round(whole.weight, shares[r]);
     map.round = r + 1;
+    // What a later round will count is thought to be like this until it is chosen.
+    if (learns && r > 0)
+      map.map =
+          map.map->tables()->counting(tables_beforehand(workload, records, sigma / std::sqrt(shares[r])));
   }
   NamedMap& first = *(settings.maps.end() - static_cast<std::ptrdiff_t>(shares.size()));
   first.map = first.map->tables()->counting(tables_of_round(workload, {}, settings.schema.classes, 0,

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -64,6 +66,73 @@ class Tabular : public BaseGenerator {
   }
 
  private:
+  std::string codes_script() const override {
+    if (layout_.categories.empty()) return BaseGenerator::codes_script();
+    return fmt::format(R"(
+def codes(self, seed: int, first: int, n: int) -> Tensor:
+    latent = self.base_codes(seed, first, n)
+    uniform = self.uniform({0}, {1}, seed, first * {2}, n * {2}).to({3}).view([n, {2}])
+    return torch.cat([latent, uniform], 1)
+)",
+                       static_cast<int>(Stream::kSampleLatent), kEntriesSubstream, layout_.categories.size(),
+                       kScriptFloat32);
+  }
+
+  /// draw_row(), column by column.
+  std::string draw_script() const override {
+    std::string out = fmt::format(R"(
+def position(self, code: Tensor, fraction: Tensor, codes: int) -> Tensor:
+    margin = float(codes) * {0:.17e}
+    within = fraction.to({1}).to({2}).clamp(margin, 1.0 - margin)
+    return ((code.to({2}) + within) / float(codes)).to({1})
+
+def number(self, x: Tensor, codes: int, knots: List[float]) -> Tensor:
+    edges = self.doubles(knots)
+    inside = x.to({2}).clamp(0.0, 1.0).contiguous()
+    bin = torch.searchsorted(edges.narrow(0, 1, len(knots) - 2).contiguous(), inside, right=True)
+    start = edges.index_select(0, bin)
+    return self.position(bin, (inside - start) / (edges.index_select(0, bin + 1) - start), codes)
+
+def entry(self, p: Tensor, uniform: Tensor) -> Tensor:
+    entries = p.size(1)
+    left = uniform
+    code = torch.full_like(left, entries - 1, dtype={3})
+    for k in range(entries - 1):
+        left = left - p.select(1, k)
+        code = torch.where((left < 0.0) & (code == entries - 1), torch.full_like(code, k), code)
+    return code
+
+def draw(self, code: Tensor, labels: Tensor) -> Tensor:
+    x = torch.linear(self.hidden(code, labels), self.out.weight, self.out.bias)
+    out = torch.empty([x.size(0), {4}])
+)",
+                                  0x1p-23, kScriptFloat32, kScriptFloat64, kScriptInt64, layout_.dims);
+    const std::size_t numbers = layout_.numbers.size();
+    if (numbers > 0) out += fmt::format("    numbers = torch.sigmoid(x.narrow(1, 0, {})).cpu()\n", numbers);
+    for (std::size_t j = 0; j < numbers; ++j) {
+      const features::MixedLayout::Number& number = layout_.numbers[j];
+      out += fmt::format("    out.select(1, {}).copy_(self.number(numbers.select(1, {}), {}, [{:.17e}]))\n",
+                         number.column, j, number.codes, fmt::join(number.knots, ", "));
+    }
+    for (std::size_t c = 0; c < layout_.categories.size(); ++c) {
+      const features::MixedLayout::Category& category = layout_.categories[c];
+      out += fmt::format(
+          "    entry = self.entry(torch.softmax(x.narrow(1, {}, {}), 1).cpu(), code.select(1, {}).cpu())\n"
+          "    half = torch.full_like(entry, 0.5, dtype={})\n",
+          numbers + category.first, category.entries, as_int(c) + latent_, kScriptFloat64);
+      if (category.presence) {
+        out += fmt::format(
+            "    missing = self.position(torch.full_like(entry, {0}), half, {1})\n"
+            "    out.select(1, {2}).copy_(torch.where(entry == 0, out.select(1, {2}), missing))\n",
+            category.codes - 1, category.codes, category.column);
+      } else {
+        out += fmt::format("    out.select(1, {}).copy_(self.position(entry, half, {}))\n", category.column,
+                           category.codes);
+      }
+    }
+    return out + "    return out\n";
+  }
+
   void draw_row(const float* relaxed, const float* uniform, float* record) const {
     for (std::size_t j = 0; j < layout_.numbers.size(); ++j) {
       const features::MixedLayout::Number& number = layout_.numbers[j];

@@ -6,20 +6,40 @@
 #include <cstdint>
 #include <string_view>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle::privacy {
 
+Summed one_of(const AggregationMode& mode) {
+  return std::visit(
+      [](const auto& m) -> Summed {
+        if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Combined>) {
+          throw InvariantError("several releases were taken for one: this is a bug in muffle.");
+        } else {
+          return m;
+        }
+      },
+      mode);
+}
+
+AggregationMode mode_of(const Summed& summed) {
+  return std::visit([](const auto& m) { return AggregationMode(m); }, summed);
+}
+
 int ranks_of(const AggregationMode& mode) {
+  if (const Combined* several = combined(mode)) return static_cast<int>(several->parts.size());
   if (const Apart* round = apart(mode)) return round->sealed;
   if (const auto* shares = distributed(mode)) return shares->ranks;
   if (const auto* masked = std::get_if<Masked>(&mode)) return masked->ranks;
   return std::get<SingleCoordinator>(mode).ranks;
 }
 
-bool is_masked(const AggregationMode& mode) { return !std::holds_alternative<SingleCoordinator>(mode); }
+bool is_masked(const AggregationMode& mode) {
+  return !std::holds_alternative<SingleCoordinator>(mode) && combined(mode) == nullptr;
+}
 
 std::optional<SignedSites> sites_of(const AggregationMode& mode) {
   if (const auto* masked = std::get_if<Masked>(&mode)) return masked->sites;
@@ -33,6 +53,7 @@ std::string_view name(const SingleCoordinator&) { return "single coordinator"; }
 std::string_view name(const Masked&) { return "masked"; }
 std::string_view name(const DistributedNoise&) { return "distributed noise"; }
 std::string_view name(const Apart&) { return "apart"; }
+std::string_view name(const Combined&) { return "combined"; }
 
 /// With t = 0: what is left of the noise against a rank that takes off its own of P shares.
 std::string against_one_rank(int ranks, const std::optional<Guarantee>& promised) {
@@ -148,20 +169,35 @@ std::string with_less_noise(double times, const Guarantee& promised) {
 
 std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
   const RoundParties& p = mode.parties;
+  const std::string stood_in = mode.stood_in > 0
+                                   ? fmt::format(" ({} of them {} missing, and others stood in)",
+                                                 mode.stood_in, mode.stood_in == 1 ? "was" : "were")
+                                   : "";
   const std::string alone =
       promised ? fmt::format(", which is {}", with_less_noise(std::sqrt(p.expected - p.colluding), *promised))
                : "";
   return fmt::format(
       "The sums of {} of {} invited institutions came together in signed messages, each under its own share "
-      "of the noise and a mask for each of {} key holders, who opened the total together: nobody, the "
+      "of the noise and a mask for each of {} key holders, who opened the total together{}: nobody, the "
       "coordinator included, saw a sum without its noise. The promise holds against whoever sees all "
-      "messages, "
-      "and against any {} of these sites and any {} of the key holders that pool all they know, the "
+      "messages, and against any {} of these sites and any {} of the key holders that pool all they know, "
+      "the "
       "coordinator with them. This supposes that the cryptography holds, and that an honest key holder "
-      "opened "
-      "one total with a key. If everybody else betrays a site, and the cryptography breaks, its own share "
+      "opened one total with a key. If everybody else betrays a site, and the cryptography breaks, its own "
+      "share "
       "protects it still: mu is then at most sqrt({}) times the promised one{}.",
-      mode.sealed, p.sites, p.holders, p.colluding, p.colluding_holders, p.expected - p.colluding, alone);
+      mode.sealed, p.sites, p.holders, stood_in, p.colluding, p.colluding_holders, p.expected - p.colluding,
+      alone);
+}
+
+std::string text(const Combined& mode, const std::optional<Guarantee>& promised) {
+  std::string out = fmt::format(
+      "{} releases of different sites, each with noise of its own, were added up afterwards, from what was "
+      "public already.",
+      mode.parts.size());
+  for (std::size_t i = 0; i < mode.parts.size(); ++i)
+    out += fmt::format(" Of release {}: {}", i + 1, describe(mode_of(mode.parts[i]), promised));
+  return out;
 }
 
 void check(const std::optional<SignedSites>& sites, int ranks, settings::Problems& problems) {
@@ -208,6 +244,14 @@ void require_valid(const AggregationMode& mode) {
     problems.unless(round->sealed >= round->parties.least && round->sealed <= round->parties.sites,
                     fmt::format("{} contributions count, and it must be {} to {}", round->sealed,
                                 round->parties.least, round->parties.sites));
+    problems.unless(round->stood_in >= 0 && round->stood_in <= round->parties.missing_holders,
+                    fmt::format("others stood in for {} key holders, and {} may be missing", round->stood_in,
+                                round->parties.missing_holders));
+  }
+  if (const Combined* several = combined(mode)) {
+    problems.unless(several->parts.size() >= 2,
+                    fmt::format("{} releases are combined, and it must be 2 or more", several->parts.size()));
+    for (const Summed& part : several->parts) problems.check("", [&] { require_valid(mode_of(part)); });
   }
   problems.throw_if_any("the aggregation settings are wrong", settings::Problems::kNotReleased);
 }

@@ -6,13 +6,11 @@
 #include <cstring>
 #include <string>
 
+#include "lattice_squares.hpp"
 #include "muffle/core/error.hpp"
 
 namespace muffle::privacy {
 namespace {
-
-// -Wpedantic-clean name for the 128-bit integer that GCC and Clang have on 64-bit machines.
-__extension__ using Uint128 = unsigned __int128;
 
 constexpr char kStuck[] =
     "the entropy source for the privacy noise is stuck: it repeats itself. Nothing was released. Check the "

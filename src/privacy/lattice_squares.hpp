@@ -7,6 +7,7 @@ namespace muffle::privacy {
 // Sizes of noise in whole lattice units, compared exactly: sigma is at most 2^50, and parts are at most 2^20,
 // so that all products fit into 128 bits.
 
+// A name, clean under -Wpedantic, of the 128-bit integer that GCC and Clang have on 64-bit machines.
 __extension__ using Uint128 = unsigned __int128;
 
 inline Uint128 square(std::uint64_t sigma) { return Uint128{sigma} * sigma; }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/round_up.hpp"
 #include "muffle/features/lift.hpp"
 
 namespace muffle::release {
@@ -24,6 +26,20 @@ std::size_t require_second_moments(const ReleasePlan& plan, const std::string& u
                   "section [map.NAME] with kind = {} before the next one, or choose a generator for the maps "
                   "that are there.",
                   user, held, features::second_moments_maps()));
+}
+
+std::optional<privacy::Guarantee> promise_of(const Artifact& a) {
+  privacy::Guarantee out{a.noise.epsilon, a.noise.delta, a.noise.noise_multiplier};
+  const privacy::Combined* several = privacy::combined(a.aggregation);
+  if (several == nullptr || !several->same_people) return out;
+  // Dong, Roth & Su (JRSS B 2022), Corollary 3.3; every part has the plan's mu.
+  const double parts = sqrt_up(static_cast<double>(several->parts.size()));
+  const double mu = multiply_up(divide_up(1.0, out.noise_multiplier), parts);
+  const std::optional<double> epsilon = privacy::epsilon_to_tell(mu, out.delta);
+  if (!epsilon) return std::nullopt;
+  out.epsilon = *epsilon;
+  out.noise_multiplier = std::nextafter(1.0 / mu, 0.0);
+  return out;
 }
 
 std::string artifact_bytes(const Artifact& artifact) {

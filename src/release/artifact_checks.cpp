@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
 #include "artifact_header.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
@@ -37,30 +42,79 @@ void check_count(const Artifact& a, Problems& wrong) {
   }
 }
 
-void check_aggregation(const Artifact& a, Problems& wrong) {
-  privacy::require_valid(a.aggregation);
-  const privacy::Apart* const apart = privacy::apart(a.aggregation);
-  wrong.unless((apart != nullptr) == a.round.has_value(),
+/// Of a release, or of one of those that it was combined from.
+void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
+                  const std::optional<RoundRecord>& round, Problems& wrong) {
+  const privacy::Apart* const apart = privacy::apart(mode);
+  wrong.unless((apart != nullptr) == round.has_value(),
                "it is of a round between institutions without saying of which, or the other way round");
-  if (apart != nullptr && a.round) {
+  if (apart != nullptr && round) {
     privacy::SiteNoisePlan(a.noise, apart->parties);
-    wrong.unless(a.round->sites.size() == static_cast<std::size_t>(apart->sealed) &&
-                     a.round->holders.size() == static_cast<std::size_t>(apart->parties.holders),
+    wrong.unless(round->sites.size() == static_cast<std::size_t>(apart->sealed) &&
+                     round->holders.size() == static_cast<std::size_t>(apart->parties.holders),
                  "it names other numbers of sites and key holders than its noise is of");
-    wrong.unless(a.ledger_charge.empty() && a.data_id.empty(),
-                 "it is charged to one ledger, and each site of a round charges its own");
+    const auto missing =
+        std::ranges::count_if(round->holders, [](const RoundRecord::Holder& h) { return h.opening.empty(); });
+    wrong.unless(missing == apart->stood_in,
+                 "it names another number of key holders that were missing than its noise is of");
   }
-  if (const privacy::DistributedNoise* shares = privacy::distributed(a.aggregation))
+  if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
     privacy::plan_distributed_noise(a.noise, shares->ranks, shares->colluding);
 }
 
+void check_parts(const Artifact& a, Problems& wrong) {
+  const privacy::Combined* const several = privacy::combined(a.aggregation);
+  wrong.unless((several != nullptr) == !a.parts.empty() &&
+                   (several == nullptr || several->parts.size() == a.parts.size()),
+               "it names other releases that it was combined from than its noise is of");
+  if (several == nullptr || !wrong.empty()) return;
+  std::uint64_t records = 0;
+  bool is_private = true;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    const PartRecord& part = a.parts[i];
+    check_summed(a, privacy::mode_of(several->parts[i]), part.round, wrong);
+    wrong.unless(!__builtin_add_overflow(records, part.records, &records), "it has too many records");
+    is_private = is_private && part.is_private;
+  }
+  wrong.unless(
+      records == a.records && is_private == a.is_private,
+      "it says something else of its records or its noise than the releases that it was combined from");
+  wrong.unless(promise_of(a).has_value(), "it promises nothing to a person who is in all its parts");
+  wrong.unless(!a.round, "it is of a round, and combined from several releases");
+}
+
+void check_aggregation(const Artifact& a, Problems& wrong) {
+  privacy::require_valid(a.aggregation);
+  check_parts(a, wrong);
+  if (a.parts.empty()) check_summed(a, a.aggregation, a.round, wrong);
+  wrong.unless((!a.round && a.parts.empty()) || (a.ledger_charge.empty() && a.data_id.empty()),
+               "it is charged to one ledger, and each site of a round charges its own");
+}
+
+/// sigma of one release's noise, run by run. What weighs every number of contributions is made once.
+std::function<double(std::size_t, std::size_t)> carried_by(const Artifact& a,
+                                                           const privacy::AggregationMode& mode) {
+  const privacy::Apart* const apart = privacy::apart(mode);
+  if (apart == nullptr)
+    return [&a, mode](std::size_t p, std::size_t r) { return carried_sigma(a, mode, p, r); };
+  const auto sites = std::make_shared<privacy::SiteNoisePlan>(a.noise, apart->parties);
+  return [sites, round = *apart](std::size_t p, std::size_t r) {
+    return sites->total_sigma(round.sealed, round.opened(), p, r);
+  };
+}
+
 void check_values(const Artifact& a, Problems& wrong) {
-  std::optional<privacy::SiteNoisePlan> sites;  // for all runs: it weighs every number of contributions
-  const privacy::Apart* const apart = privacy::apart(a.aggregation);
-  if (apart != nullptr) sites.emplace(a.noise, apart->parties);
+  std::vector<std::function<double(std::size_t, std::size_t)>> parts;
+  if (const privacy::Combined* several = privacy::combined(a.aggregation)) {
+    for (const privacy::Summed& part : several->parts) parts.push_back(carried_by(a, privacy::mode_of(part)));
+  } else {
+    parts.push_back(carried_by(a, a.aggregation));
+  }
   const auto carried = [&](std::size_t p, std::size_t r) {
-    return sites ? sites->total_sigma(apart->sealed, apart->parties.holders, p, r)
-                 : carried_sigma(a, a.aggregation, p, r);
+    if (parts.size() == 1) return parts.front()(p, r);
+    double squares = 0.0;
+    for (const auto& part : parts) squares += part(p, r) * part(p, r);
+    return std::sqrt(squares);
   };
   if (const auto index = out_of_range(a, a.values, carried))
     wrong.add(fmt::format("value {} is larger than the records and the noise can make it", *index));

@@ -23,7 +23,8 @@ json apart_to_header(const privacy::Apart& mode) {
           {"colluding_sites", p.colluding},
           {"holders", p.holders},
           {"colluding_holders", p.colluding_holders},
-          {"missing_holders", p.missing_holders}};
+          {"missing_holders", p.missing_holders},
+          {"stood_in", mode.stood_in}};
 }
 
 json round_to_header(const RoundRecord& r) {
@@ -31,8 +32,14 @@ json round_to_header(const RoundRecord& r) {
   for (const RoundRecord::Site& s : r.sites)
     sites.push_back(
         {{"name", s.name}, {"key", s.key}, {"contribution", s.contribution}, {"charge", s.charge}});
-  for (const RoundRecord::Holder& h : r.holders)
-    holders.push_back({{"name", h.name}, {"key", h.key}, {"opening", h.opening}});
+  for (const RoundRecord::Holder& h : r.holders) {
+    holders.push_back({{"name", h.name}, {"key", h.key}});
+    if (h.opening.empty()) {
+      holders.back()["stand_ins"] = h.stand_ins;
+    } else {
+      holders.back()["opening"] = h.opening;
+    }
+  }
   return {{"id", r.id},     {"title", r.title},          {"coordinator", r.coordinator},
           {"seal", r.seal}, {"sites", std::move(sites)}, {"holders", std::move(holders)}};
 }
@@ -41,8 +48,22 @@ RoundRecord read_round(const JsonFields& f) {
   RoundRecord r{f.hex("id", 64), f.text("title", 256), f.hex("coordinator", 64), f.hex("seal", 64), {}, {}};
   for (const JsonFields& s : f.objects("sites", std::size_t{1} << 16))
     r.sites.push_back({s.text("name", 64), s.hex("key", 64), s.hex("contribution", 64), s.hex("charge", 32)});
-  for (const JsonFields& h : f.objects("holders", 16))
-    r.holders.push_back({h.text("name", 64), h.hex("key", 64), h.hex("opening", 64)});
+  for (const JsonFields& h : f.objects("holders", 16)) {
+    RoundRecord::Holder& holder = r.holders.emplace_back();
+    holder.name = h.text("name", 64);
+    holder.key = h.hex("key", 64);
+    if (!h.has("stand_ins")) {
+      holder.opening = h.hex("opening", 64);
+      continue;
+    }
+    const json& ids = h.at("stand_ins");
+    if (!ids.is_array() || ids.empty() || ids.size() > 16) h.fail("stand_ins", "is no list of 1 to 16");
+    for (const json& id : ids) {
+      const auto* text = id.get_ptr<const std::string*>();
+      if (text == nullptr || !is_hex(*text, 64)) h.fail("stand_ins", "has an entry that is no id");
+      holder.stand_ins.push_back(*text);
+    }
+  }
   for (const RoundRecord::Site& s : r.sites) {
     if (!crypto::valid_site_name(s.name)) f.fail("sites", "has a name that is none of a site");
   }
@@ -50,6 +71,34 @@ RoundRecord read_round(const JsonFields& f) {
     if (!crypto::valid_site_name(h.name)) f.fail("holders", "has a name that is none of a site");
   }
   return r;
+}
+
+json parts_to_header(const std::vector<PartRecord>& parts) {
+  json out = json::array();
+  for (const PartRecord& p : parts) {
+    out.push_back({{"sha256", p.sha256},
+                   {"config_sha256", p.config_hash},
+                   {"ledger", {{"data_id", p.data_id}, {"charge", p.ledger_charge}}},
+                   {"signer", p.signer},
+                   {"records", p.records},
+                   {"private", p.is_private}});
+    if (p.round) out.back()["round"] = round_to_header(*p.round);
+  }
+  return out;
+}
+
+PartRecord read_part(const JsonFields& f) {
+  PartRecord out{f.hex("sha256", 64),
+                 f.text("config_sha256", 128),
+                 f.object("ledger").text("data_id", 128),
+                 f.object("ledger").text("charge", 32),
+                 f.text("signer", 64),
+                 f.integer("records", 0, std::uint64_t{1} << 62),
+                 f.flag("private"),
+                 {}};
+  if (!out.signer.empty() && !is_hex(out.signer, 64)) f.fail("signer", "is no public key");
+  if (f.has("round")) out.round = read_round(f.object("round"));
+  return out;
 }
 
 privacy::AggregationMode read_apart(const JsonFields& f) {
@@ -61,7 +110,8 @@ privacy::AggregationMode read_apart(const JsonFields& f) {
                              .holders = count("holders"),
                              .colluding_holders = count("colluding_holders"),
                              .missing_holders = count("missing_holders")},
-                            count("sealed")};
+                            count("sealed"),
+                            count("stood_in")};
   // Before anything is computed of these numbers.
   try {
     privacy::require_valid(privacy::AggregationMode(mode));
@@ -72,6 +122,13 @@ privacy::AggregationMode read_apart(const JsonFields& f) {
 }
 
 json aggregation_to_header(const privacy::AggregationMode& mode) {
+  if (const privacy::Combined* several = privacy::combined(mode)) {
+    json parts = json::array();
+    for (const privacy::Summed& part : several->parts)
+      parts.push_back(aggregation_to_header(privacy::mode_of(part)));
+    return {
+        {"mode", privacy::name_of(mode)}, {"same_people", several->same_people}, {"parts", std::move(parts)}};
+  }
   if (const privacy::Apart* round = privacy::apart(mode)) return apart_to_header(*round);
   json header = {{"mode", privacy::name_of(mode)}, {"ranks", privacy::ranks_of(mode)}};
   if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
@@ -81,10 +138,22 @@ json aggregation_to_header(const privacy::AggregationMode& mode) {
   return header;
 }
 
+constexpr std::size_t kMostParts = 1000;
+
 privacy::AggregationMode read_aggregation(const JsonFields& f) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
-  const std::size_t kind = f.choice("mode", {"single coordinator", "masked", "distributed noise", "apart"});
+  const std::size_t kind =
+      f.choice("mode", {"single coordinator", "masked", "distributed noise", "apart", "combined"});
   if (kind == 3) return read_apart(f);
+  if (kind == 4) {
+    privacy::Combined several{{}, f.flag("same_people")};
+    for (const JsonFields& part : f.objects("parts", kMostParts)) {
+      const privacy::AggregationMode mode = read_aggregation(part);
+      if (privacy::combined(mode) != nullptr) part.fail("mode", "is of several releases within several");
+      several.parts.push_back(privacy::one_of(mode));
+    }
+    return several;
+  }
   const auto ranks = static_cast<int>(f.integer("ranks", 1, kMost));
   std::optional<privacy::SignedSites> sites;
   if (f.has("sites")) {
@@ -130,6 +199,7 @@ json to_header(const Artifact& a) {
                    {"type", "int64 little-endian"},
                    {"layout", "maps of classes x features, then counts"}}}});
   if (a.round) header["round"] = round_to_header(*a.round);
+  if (!a.parts.empty()) header["parts"] = parts_to_header(a.parts);
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
 }
@@ -147,6 +217,9 @@ Artifact from_header(const json& header, const std::string& name) {
   a.is_private = f.flag("private");
   a.aggregation = read_aggregation(f.object("aggregation"));
   if (f.has("round")) a.round = read_round(f.object("round"));
+  if (f.has("parts")) {
+    for (const JsonFields& part : f.objects("parts", kMostParts)) a.parts.push_back(read_part(part));
+  }
   a.config_hash = f.text("config_sha256", 128);
   a.data_id = f.object("ledger").text("data_id", 128);
   a.ledger_charge = f.object("ledger").text("charge", 32);

@@ -53,11 +53,11 @@ const privacy::ChargeRecord* ContributionBook::charged() const {
 ContributionBook::Standing ContributionBook::settle(const std::optional<std::string>& in_exchange) {
   const std::string round = to_hex(round_.id);
   if (in_exchange && !is_own(*in_exchange))
-    throw ProtocolError(fmt::format(
-        "what lies in the exchange under the name of this site's contribution to round {} is not "
-        "signed by it: somebody else put it there, or it is damaged. Remove it, and find out who. "
-        "Nothing was charged or drawn.",
-        round));
+    throw ProtocolError(
+        fmt::format("what lies in the exchange under the name of this site's contribution to round {} is not "
+                    "signed by it: somebody else put it there, or it is damaged. Remove it, and find out "
+                    "who. Nothing was charged or drawn.",
+                    round));
   std::optional<std::string> kept;
   if (is_there(file_, "the contribution", "Nothing was charged or drawn.")) kept = read_file(file_);
   const privacy::ChargeRecord* const charge = charged();

@@ -30,9 +30,11 @@ constexpr BookWords kJournalWords{.noun = "journal",
 const std::initializer_list<std::string_view> kLineKinds = {"SEAL", "PENDING", "ERASED", "BEGIN", "REPAIR"};
 constexpr std::size_t kBegin = 3, kRepair = 4;
 /// Of whom a PENDING may be.
-const std::initializer_list<std::string_view> kSent = {"seal", "opening", "release", "receipt"};
-constexpr std::array kSentKinds = {MessageKind::kSeal, MessageKind::kOpening, MessageKind::kRelease,
-                                   MessageKind::kReceipt};
+const std::initializer_list<std::string_view> kSent = {
+    "seal", "opening", "release", "receipt", "abandonment", "stand-in-request", "stand-in"};
+constexpr std::array kSentKinds = {
+    MessageKind::kSeal,        MessageKind::kOpening,        MessageKind::kRelease, MessageKind::kReceipt,
+    MessageKind::kAbandonment, MessageKind::kStandInRequest, MessageKind::kStandIn};
 
 Json begin_line(const Chain& chain, std::string_view kind) {
   return {{"format", kJournalFormat},
@@ -42,19 +44,19 @@ Json begin_line(const Chain& chain, std::string_view kind) {
           {"kind", kind}};
 }
 
-std::string end_line(Json json) {
-  json["time"] = today();
-  json["host"] = host_name();
-  return with_own_hash(json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace));
+std::string end_line(Json fields) {
+  fields["time"] = today();
+  fields["host"] = host_name();
+  return with_own_hash(fields.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace));
 }
 
 std::string render(const Chain& chain, const JournalEntry& e) {
-  Json json = begin_line(chain, kLineKinds.begin()[static_cast<std::size_t>(e.kind)]);
-  json["round"] = to_hex(e.round);
-  json["key"] = to_hex(e.key);
-  json["what"] = name_of(e.what);
-  json["message"] = to_hex(e.message);
-  return end_line(std::move(json));
+  Json fields = begin_line(chain, kLineKinds.begin()[static_cast<std::size_t>(e.kind)]);
+  fields["round"] = to_hex(e.round);
+  fields["key"] = to_hex(e.key);
+  fields["what"] = name_of(e.what);
+  fields["message"] = to_hex(e.message);
+  return end_line(std::move(fields));
 }
 
 /// What contradicts an earlier entry, or nullptr.
@@ -65,17 +67,30 @@ const char* contradiction(const JournalState& state, const JournalEntry& e) {
   if (e.kind == Kind::kSeal && state.seal_of(e.key)) return "a second SEAL of a round key";
   if (e.kind == Kind::kPending && state.pending(e.round, e.what))
     return "a second PENDING of a kind of message in a round";
+  if (e.kind == Kind::kPending && state.pending(e.round, MessageKind::kAbandonment) &&
+      (e.what == MessageKind::kSeal || e.what == MessageKind::kRelease ||
+       e.what == MessageKind::kStandInRequest || e.what == MessageKind::kStandIn))
+    return "a seal, a release or a stand-in of a round that was abandoned";
+  if (e.kind == Kind::kPending && e.what == MessageKind::kAbandonment &&
+      state.pending(e.round, MessageKind::kRelease))
+    return "an abandonment of a round that was released";
   if (e.kind == Kind::kPending && e.what == MessageKind::kOpening && !state.seal_of(e.key))
     return "an opening without the SEAL that it opens";
+  if (e.kind == Kind::kPending && e.what == MessageKind::kStandIn &&
+      !state.pending(e.round, MessageKind::kOpening))
+    return "a stand-in without an opening of its own";
+  if (e.kind == Kind::kPending && e.what == MessageKind::kStandIn &&
+      state.pending(e.round, MessageKind::kReceipt))
+    return "a stand-in after the round's end, for which there is a receipt";
   if (e.kind == Kind::kErased && state.erased(e.key)) return "a second ERASED of a round key";
   return nullptr;
 }
 
 void read_line(std::string_view line, JournalState& state) {
   require_own_hash(line);
-  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto fields = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   const JsonDocument document;
-  const JsonFields f(json, document);
+  const JsonFields f(fields, document);
   demand(f.text("format", 32) == kJournalFormat && f.at("version") == kJournalVersion,
          "a line of another format");
   require_continues(state, f.integer("seq", 0, kMaxBook), f.hex("prev", 64));
@@ -154,9 +169,9 @@ Journal::Journal(const std::filesystem::path& file, const crypto::SitePublicKey&
     : book_(
           file, kJournalWords,
           [&] {
-            Json json = begin_line({}, "BEGIN");
-            json["party"] = to_hex(party);
-            return end_line(std::move(json));
+            Json fields = begin_line({}, "BEGIN");
+            fields["party"] = to_hex(party);
+            return end_line(std::move(fields));
           },
           deadline),
       state_(read_journal(file)) {
@@ -168,9 +183,9 @@ Journal::Journal(const std::filesystem::path& file, const crypto::SitePublicKey&
   if (state_.torn.empty()) return;
   // Whoever adds an entry acts upon it once it is on the disk, and not before.
   const std::string whole = read_file(file, kMaxBook).substr(0, state_.good_bytes);
-  Json json = begin_line(state_, "REPAIR");
-  json["cut_bytes"] = state_.torn.size();
-  book_.rewrite(whole + end_line(std::move(json)) + "\n");
+  Json fields = begin_line(state_, "REPAIR");
+  fields["cut_bytes"] = state_.torn.size();
+  book_.rewrite(whole + end_line(std::move(fields)) + "\n");
   state_ = read_journal(file);
 }
 

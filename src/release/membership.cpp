@@ -5,6 +5,8 @@
 #include "message_fields.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/crypto/fingerprint.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::release {
 namespace {
@@ -168,6 +170,64 @@ Declined check_decline(const ProposedRound& round, const SignedHeader& header) {
     throw ProtocolError(
         fmt::format("a decline is of a key that was not invited, {}.", to_hex(header.sender)));
   return {*site, static_cast<DeclineCode>(f.choice("code", decline_codes()))};
+}
+
+bool is_called(std::string_view name, const SignedHeader& h) {
+  const std::string of = "a message";
+  switch (h.kind) {
+    case MessageKind::kCard:
+      return name == card_name(h.sender);
+    case MessageKind::kCharter:
+      return name == charter_name(Consortium(h, of).charter.version);
+    case MessageKind::kCountersignature:
+      return is_name_of_ours(name) && name.starts_with("charter-") &&
+             name.ends_with("-" + crypto::short_fingerprint(h.sender) + ".mfm");
+    case MessageKind::kRoundKeys:
+      return name == round_keys_name(h.sender, read_round_keys(h, of).first);
+    case MessageKind::kProposal:
+      return name == proposal_name(h.id());
+    case MessageKind::kDecline:
+      return name == decline_name(h.round, h.sender);
+    case MessageKind::kContribution:
+      return name == contribution_name(h.round, h.sender);
+    case MessageKind::kSeal:
+      return name == seal_name(h.round);
+    case MessageKind::kOpening:
+      return name == opening_name(h.round, h.sender);
+    case MessageKind::kRelease:
+      return name == release_statement_name(h.round);
+    case MessageKind::kReceipt:
+      return name == receipt_name(h.round, h.sender);
+    case MessageKind::kAbandonment:
+      return name == abandonment_name(h.round);
+    case MessageKind::kStandInRequest:
+      return name == stand_in_request_name(h.round);
+    case MessageKind::kStandIn:
+      return name == stand_in_name(h.round, h.sender);
+    case MessageKind::kApproval:
+      break;  // it stays at its site
+  }
+  return false;
+}
+
+std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
+  std::map<std::string, std::uint64_t> out{
+      {seal_name(round.id), kMostBytesOfLists},
+      {release_statement_name(round.id), kMostBytesOfWords},
+      {abandonment_name(round.id), kMostBytesOfWords},
+      {release_name(round.id), most_bytes(round.length) + kMostBytesWithoutNumbers}};
+  for (const crypto::SignerKey& site : round.proposal.sites) {
+    out.emplace(contribution_name(round.id, site.key), most_bytes(round.length));
+    out.emplace(decline_name(round.id, site.key), kMostBytesOfWords);
+    out.emplace(receipt_name(round.id, site.key), kMostBytesOfWords);
+  }
+  for (const HolderKey& h : round.proposal.holders) {
+    out.emplace(opening_name(round.id, h.holder.key), most_bytes(round.length));
+    out.emplace(receipt_name(round.id, h.holder.key), kMostBytesOfWords);
+    if (round.shares_keys()) out.emplace(stand_in_name(round.id, h.holder.key), kMostBytesOfLists);
+  }
+  if (round.shares_keys()) out.emplace(stand_in_request_name(round.id), kMostBytesOfWords);
+  return out;
 }
 
 SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site) {

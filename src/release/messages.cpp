@@ -19,15 +19,17 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "the numbers are copied as they are");
 
-constexpr char kFormat[] = "muffle-message";
-constexpr int kVersion = 1;
+constexpr char kMessageFormat[] = "muffle-message";
+constexpr int kMessageVersion = 1;
 /// 9999-12-31.
 constexpr std::uint64_t kLastSecond = 253402300799;
 
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kKinds = {
-    "proposal", "decline", "contribution",     "seal",       "opening", "release", "receipt",
-    "card",     "charter", "countersignature", "round-keys", "approval"};
+    "proposal", "decline", "contribution",     "seal",       "opening",  "release",     "receipt",
+    "card",     "charter", "countersignature", "round-keys", "approval", "abandonment", "stand-in-request",
+    "stand-in"};
+const std::initializer_list<std::string_view> kAbandons = {"person", "too-few", "missing", "spoiled"};
 const std::initializer_list<std::string_view> kDeclines = {"person", "policy",  "budget",
                                                            "schema", "version", "needs-torch"};
 
@@ -66,6 +68,20 @@ crypto::SignerKey read_signer(const JsonFields& f) {
   return signer;
 }
 
+std::vector<std::string> hex_texts(const JsonFields& f, std::string_view key, std::size_t count,
+                                   std::size_t digits) {
+  const json& list = f.at(key);
+  if (!list.is_array() || list.size() != count) f.fail(key, fmt::format("is no list of {}", count));
+  std::vector<std::string> out;
+  for (const json& entry : list) {
+    const auto* text = entry.get_ptr<const std::string*>();
+    if (text == nullptr || !is_hex(*text, digits))
+      f.fail(key, fmt::format("has an entry that is not {} hexadecimal digits", digits));
+    out.push_back(*text);
+  }
+  return out;
+}
+
 int count(const JsonFields& f, std::string_view key) {
   return static_cast<int>(f.integer(key, 0, kMostSites));
 }
@@ -74,6 +90,8 @@ int count(const JsonFields& f, std::string_view key) {
 
 std::string_view name_of(MessageKind kind) { return kKinds.begin()[static_cast<std::size_t>(kind)]; }
 std::initializer_list<std::string_view> decline_codes() { return kDeclines; }
+std::initializer_list<std::string_view> abandon_codes() { return kAbandons; }
+std::string_view name_of(AbandonCode code) { return kAbandons.begin()[static_cast<std::size_t>(code)]; }
 std::string_view name_of(DeclineCode code) { return kDeclines.begin()[static_cast<std::size_t>(code)]; }
 
 Sha256Digest SignedHeader::id() const { return sha256(PublicBytes(signed_text(signed_json(*this)))); }
@@ -112,14 +130,15 @@ std::string message_bytes(const SignedHeader& header, std::span<const std::uint6
   require(hash_of(numbers) == header.numbers_sha256 && numbers.size() == header.numbers,
           "a message was to be sent with other numbers than were signed: this is a bug in muffle.");
   Container container;
-  container.header = {{"format", kFormat}, {"version", kVersion}, {"message", header_json(header)}};
+  container.header = {
+      {"format", kMessageFormat}, {"version", kMessageVersion}, {"message", header_json(header)}};
   const auto bytes = std::as_bytes(numbers);
   container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
 }
 
 Message parse_message(std::string_view bytes, const std::string& name) {
-  const Container container = parse_container(bytes, kFormat, kVersion, name);
+  const Container container = parse_container(bytes, kMessageFormat, kMessageVersion, name);
   const JsonDocument document = message_document(name);
   const JsonFields f(container.header, document);
   f.only({"format", "version", "message"});
@@ -134,7 +153,7 @@ Message parse_message(std::string_view bytes, const std::string& name) {
 }
 
 SignedHeader parse_message_start(std::string_view beginning, std::uint64_t size, const std::string& name) {
-  const ContainerStart start = parse_container_start(beginning, kFormat, kVersion, name);
+  const ContainerStart start = parse_container_start(beginning, kMessageFormat, kMessageVersion, name);
   const JsonDocument document = message_document(name);
   const JsonFields f(start.header, document);
   f.only({"format", "version", "message"});
@@ -152,25 +171,29 @@ json body_of(const Proposal& p) {
     holders.push_back(signer_json(h.holder));
     holders.back().update({{"number", h.number}, {"point", to_hex(h.point)}});
   }
-  return {{"title", p.title},
-          {"charter", to_hex(p.charter)},
-          {"plan", plan_json(p.plan)},
-          {"sites", std::move(sites)},
-          {"holders", std::move(holders)},
-          {"expected", number(p.parties.expected)},
-          {"least", number(p.parties.least)},
-          {"colluding", number(p.parties.colluding)},
-          {"colluding_holders", number(p.parties.colluding_holders)},
-          {"missing_holders", number(p.parties.missing_holders)},
-          {"contribute_until", p.contribute_until},
-          {"open_until", p.open_until}};
+  json out{{"title", p.title},
+           {"charter", to_hex(p.charter)},
+           {"plan", plan_json(p.plan)},
+           {"sites", std::move(sites)},
+           {"holders", std::move(holders)},
+           {"expected", number(p.parties.expected)},
+           {"least", number(p.parties.least)},
+           {"colluding", number(p.parties.colluding)},
+           {"colluding_holders", number(p.parties.colluding_holders)},
+           {"missing_holders", number(p.parties.missing_holders)},
+           {"self_check", to_hex(p.self_check)},
+           {"contribute_until", p.contribute_until},
+           {"open_until", p.open_until}};
+  if (p.parties.missing_holders > 0) out["stand_in_until"] = p.stand_in_until;
+  return out;
 }
 
 Proposal read_proposal(const SignedHeader& header, const std::string& name) {
   const JsonDocument document = message_document(name);
   const JsonFields f(header.body, document);
   f.only({"title", "charter", "plan", "sites", "holders", "expected", "least", "colluding",
-          "colluding_holders", "missing_holders", "contribute_until", "open_until"});
+          "colluding_holders", "missing_holders", "self_check", "contribute_until", "open_until",
+          "stand_in_until"});
   if (header.kind != MessageKind::kProposal || header.round != crypto::RoundId{} || header.numbers != 0)
     f.fail("", "is no proposal");
   Proposal p;
@@ -197,25 +220,35 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
                .holders = static_cast<int>(p.holders.size()),
                .colluding_holders = count(f, "colluding_holders"),
                .missing_holders = count(f, "missing_holders")};
+  p.self_check = bytes_at<32>(f, "self_check");
   p.contribute_until = f.integer("contribute_until", 1, kLastSecond);
   p.open_until = f.integer("open_until", p.contribute_until, kLastSecond);
+  if (p.parties.missing_holders > 0) {
+    p.stand_in_until = f.integer("stand_in_until", p.open_until, kLastSecond);
+  } else if (f.has("stand_in_until")) {
+    f.fail("stand_in_until", "is for rounds whose key holders may be missing");
+  }
   privacy::SiteNoisePlan(p.plan.noise, p.parties);
   return p;
 }
 
 json body_of(const Contribution& c) {
-  return {{"point", to_hex(c.point)}, {"commitments", hex_json(c.commitments)},
-          {"macs", hex_json(c.macs)}, {"charge", c.charge},
-          {"records", c.records},     {"secure_noise", c.secure_noise}};
+  json out{{"point", to_hex(c.point)}, {"commitments", hex_json(c.commitments)},
+           {"macs", hex_json(c.macs)}, {"charge", c.charge},
+           {"records", c.records},     {"secure_noise", c.secure_noise}};
+  if (!c.boxes.empty()) out["boxes"] = c.boxes;
+  return out;
 }
 
-Contribution read_contribution(const SignedHeader& header, std::size_t holders) {
+Contribution read_contribution(const SignedHeader& header, std::size_t holders, bool shared) {
   const JsonDocument document = message_document("a contribution");
   const JsonFields f(header.body, document);
-  f.only({"point", "commitments", "macs", "charge", "records", "secure_noise"});
+  f.only({"point", "commitments", "macs", "boxes", "charge", "records", "secure_noise"});
+  if (!shared && f.has("boxes")) f.fail("boxes", "are for rounds whose key holders may be missing");
   return {bytes_at<32>(f, "point"),
           hex_list<32>(f, "commitments", holders, holders),
           hex_list<16>(f, "macs", holders, holders),
+          shared ? hex_texts(f, "boxes", holders, 2 * box_bytes(holders)) : std::vector<std::string>(),
           f.hex("charge", 32),
           f.integer("records", 0, std::uint64_t{1} << 62),
           f.flag("secure_noise")};
@@ -249,6 +282,36 @@ Opening read_opening(const SignedHeader& header, std::size_t most) {
   const JsonFields f(header.body, document);
   f.only({"objections", "secure_noise"});
   return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};
+}
+
+json body_of(const StandInRequest& request) { return {{"missing", hex_json(request.missing)}}; }
+
+StandInRequest read_stand_in_request(const SignedHeader& header, std::size_t most) {
+  const JsonDocument document = message_document("a request for stand-ins");
+  const JsonFields f(header.body, document);
+  f.only({"missing"});
+  return {hex_list<32>(f, "missing", 1, most)};
+}
+
+json body_of(const StandIn& stand_in) {
+  json missing = json::array();
+  for (const StandIn::Missing& m : stand_in.missing)
+    missing.push_back({{"holder", to_hex(m.holder)}, {"shares", hex_json(m.shares)}});
+  return {{"missing", std::move(missing)}};
+}
+
+StandIn read_stand_in(const SignedHeader& header, std::size_t most, std::size_t sealed) {
+  const JsonDocument document = message_document("a stand-in");
+  const JsonFields f(header.body, document);
+  f.only({"missing"});
+  StandIn out;
+  for (const JsonFields& m : f.objects("missing", most)) {
+    m.only({"holder", "shares"});
+    out.missing.push_back({bytes_at<32>(m, "holder"), hex_list<32>(m, "shares", sealed, sealed)});
+  }
+  require_different(f, "missing", out.missing, [](const auto& m) { return m.holder; });
+  if (out.missing.empty()) f.fail("missing", "is empty");
+  return out;
 }
 
 }  // namespace muffle::release

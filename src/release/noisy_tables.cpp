@@ -64,6 +64,7 @@ NoisyTables make_noisy_tables(const Artifact& a) {
     if (!counts_tables(a.maps[b])) continue;
     check_map(a, b);
     out.codes = a.maps[b].map->tables()->counted().codes;
+    out.grid_cells = a.maps[b].map->tables()->counted().grid_cells;
     add_tables(a, b, out);
   }
   if (out.tables.empty())

@@ -180,7 +180,15 @@ double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mo
                      std::size_t run) {
   if (const privacy::Apart* round = privacy::apart(mode))
     return privacy::SiteNoisePlan(plan.noise, round->parties)
-        .total_sigma(round->sealed, round->parties.holders, part, run);
+        .total_sigma(round->sealed, round->opened(), part, run);
+  if (const privacy::Combined* several = privacy::combined(mode)) {
+    double squares = 0.0;
+    for (const privacy::Summed& summed : several->parts) {
+      const double sigma = carried_sigma(plan, privacy::mode_of(summed), part, run);
+      squares += sigma * sigma;
+    }
+    return std::sqrt(squares);
+  }
   const privacy::DistributedNoise* apart = privacy::distributed(mode);
   if (apart == nullptr) return static_cast<double>(plan.noise.parts.at(part).runs.at(run).sigma_lattice);
   const auto shares = privacy::plan_distributed_noise(plan.noise, apart->ranks, apart->colluding);
@@ -227,12 +235,16 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.noise_norm = f.noise_per_class * std::sqrt(classes);
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
+    const double noise = f.noise_per_number / map.weight * classes;
     if (map.round > 1) {
       f.outlook =
           fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
+      // Where bins are learned, the map counts what is to be expected of it until then.
+      if (const features::TableFeatures* own = map.map->tables();
+          own && own->counted().learns() && map.round == 2)
+        f.outlook += "; were all values equally frequent, " + map.map->outlook(noise, *records / classes);
       continue;
     }
-    const double noise = f.noise_per_number / map.weight * classes;
     f.outlook = map.map->outlook(noise, *records / classes);
     if (map.map->tables()) f.drowned = map.map->tables()->drowned(noise);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "muffle/core/error.hpp"
@@ -33,7 +34,9 @@ class EvidenceCheck {
     if (whole) {
       signers.push_back(record_.coordinator);
       for (const RoundRecord::Site& site : record_.sites) signers.push_back(site.key);
-      for (const RoundRecord::Holder& holder : record_.holders) signers.push_back(holder.key);
+      for (const RoundRecord::Holder& holder : record_.holders) {
+        if (!holder.opening.empty()) signers.push_back(holder.key);
+      }
     }
     return std::move(checks_);
   }
@@ -75,9 +78,9 @@ class EvidenceCheck {
                     "the release states other parties than were proposed");
     return fmt::format(
         "signed by the coordinator; its plan and its parties are the release's: {} sites invited, "
-        "{} expected, {} the least, {} may collude; {} key holders, of whom {} may collude",
+        "{} expected, {} the least, {} may collude; {} key holders, of whom {} may collude and {} be missing",
         apart->parties.sites, apart->parties.expected, apart->parties.least, apart->parties.colluding,
-        apart->parties.holders, apart->parties.colluding_holders);
+        apart->parties.holders, apart->parties.colluding_holders, apart->parties.missing_holders);
   }
 
   std::string read_seal() {
@@ -111,26 +114,61 @@ class EvidenceCheck {
       const crypto::SignerKey& site = round_->proposal.sites[seal_->sites[i]];
       sum.add_contribution(message(contribution_name(round_->id, site.key), round_->length));
     }
-    std::vector<Sha256Digest> openings;
-    for (const HolderKey& holder : round_->proposal.holders) {
-      const std::string name = opening_name(round_->id, holder.holder.key);
-      const Message opening = message(name, round_->length);
-      require_message(opening.header.sender == holder.holder.key,
-                      fmt::format("'{}' is not its holder's", name));
-      sum.take_opening(opening);
-      openings.push_back(opening.header.id());
+    const std::optional<AskedRound> request = read_request();
+    for (std::size_t h = 0; h < round_->proposal.holders.size(); ++h) {
+      const crypto::SitePublicKey& key = round_->proposal.holders[h].holder.key;
+      if (!record_.holders.at(h).opening.empty()) {
+        const std::string name = opening_name(round_->id, key);
+        const Message opening = message(name, round_->length);
+        require_message(opening.header.sender == key, fmt::format("'{}' is not its holder's", name));
+        sum.take_opening(opening);
+      }
+      // Of those that the release names: what came later does not count.
+      if (!request) continue;
+      const std::string name = stand_in_name(round_->id, key);
+      const std::optional<std::string> bytes = read_(name, most_bytes(0));
+      if (!bytes) continue;
+      const SignedHeader header = parse_message(*bytes, name).header;
+      if (!counts(header)) continue;
+      require_message(header.sender == key, fmt::format("'{}' is not its holder's", name));
+      sum.take_stand_in(*request, header);
     }
-    require_message(sum.objections().empty(), fmt::format("key holders object to the contributions of {}",
-                                                          fmt::join(sum.objections(), ", ")));
+    const std::string objections =
+        sum.objections().empty()
+            ? ""
+            : fmt::format(
+                  "; key holders object to the contributions of {}, and the sum shows that they were "
+                  "wrong{}: with other keys it would be uniform",
+                  fmt::join(sum.objections(), ", "),
+                  round_->shares_keys() ? ", or of shares that stand-ins would have needed" : "");
+    const std::vector<OpenedBy> opened = sum.opened();
     const Artifact again =
-        artifact_of_round(*round_, *seal_, openings, std::move(sum).finish(), artifact_.muffle_version);
+        artifact_of_round(*round_, *seal_, opened, std::move(sum).finish(), artifact_.muffle_version);
     require_message(again.round == artifact_.round,
                     "the release names other messages, keys or charges than there are");
     require_message(again.values == artifact_.values,
                     "the numbers of the release are not what contributions and openings add up to");
     require_message(artifact_bytes(again) == bytes_,
                     "the release states something else than its messages do");
-    return "contributions and openings, each signed, add up to the release, bit for bit";
+    if (!request)
+      return "contributions and openings, each signed, add up to the release, bit for bit" + objections;
+    return fmt::format(
+        "contributions and openings, each signed, add up to the release, bit for bit; of {} key holders who "
+        "were missing others gave the keys that the sites had committed to{}",
+        privacy::apart(artifact_.aggregation)->stood_in, objections);
+  }
+
+  /// None: nobody was missing.
+  std::optional<AskedRound> read_request() const {
+    if (std::ranges::none_of(record_.holders, [](const auto& h) { return h.opening.empty(); }))
+      return std::nullopt;
+    return AskedRound(*round_, *seal_, message(stand_in_request_name(round_->id), 0).header);
+  }
+
+  bool counts(const SignedHeader& stand_in) const {
+    const std::string id = to_hex(stand_in.id());
+    return std::ranges::any_of(record_.holders,
+                               [&](const auto& h) { return std::ranges::count(h.stand_ins, id) > 0; });
   }
 
   std::string check_statement() {

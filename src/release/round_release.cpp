@@ -16,14 +16,10 @@ void require_answer(bool holds, const char* what) {
 
 }  // namespace
 
-privacy::AggregationMode mode_of_round(const ProposedRound& round, std::size_t sealed) {
-  return privacy::Apart{round.proposal.parties, static_cast<int>(sealed)};
-}
-
 Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
-                           const std::vector<Sha256Digest>& openings, privacy::NoisySum&& sum,
+                           const std::vector<OpenedBy>& opened, privacy::NoisySum&& sum,
                            const std::string& version) {
-  require(openings.size() == round.proposal.holders.size(),
+  require(opened.size() == round.proposal.holders.size(),
           "a round was to be released without all its openings: this is a bug in muffle.");
   Artifact a;
   static_cast<ReleasePlan&>(a) = round.proposal.plan;
@@ -33,14 +29,23 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
   for (std::size_t i = 0; i < seal.sites.size(); ++i) {
     const SignedHeader& header = seal.seal.contributions[i];
     const crypto::SignerKey& site = round.proposal.sites[seal.sites[i]];
-    const Contribution body = read_contribution(header, round.proposal.holders.size());
+    const Contribution body = read_contribution(header, round.proposal.holders.size(), round.shares_keys());
     record.sites.push_back({site.name, to_hex(site.key), to_hex(header.id()), body.charge});
     require_answer(!__builtin_add_overflow(records, body.records, &records),
                    "The sites say that they hold more records than there can be.");
   }
-  for (std::size_t h = 0; h < openings.size(); ++h) {
+  privacy::Apart mode{round.proposal.parties, static_cast<int>(seal.sites.size())};
+  for (std::size_t h = 0; h < opened.size(); ++h) {
     const crypto::SignerKey& holder = round.proposal.holders[h].holder;
-    record.holders.push_back({holder.name, to_hex(holder.key), to_hex(openings[h])});
+    record.holders.push_back({holder.name, to_hex(holder.key), ""});
+    if (opened[h].opening) {
+      record.holders.back().opening = to_hex(*opened[h].opening);
+      continue;
+    }
+    require(!opened[h].stand_ins.empty(),
+            "a round was to be released without all its openings: this is a bug in muffle.");
+    ++mode.stood_in;
+    for (const Sha256Digest& id : opened[h].stand_ins) record.holders.back().stand_ins.push_back(to_hex(id));
   }
   if (a.adjacency == privacy::Adjacency::kReplaceOne) {
     require_answer(
@@ -53,7 +58,7 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
   a.is_private = sum.is_private;
   a.config_hash = plan_hash(round.proposal.plan);
   a.muffle_version = version;
-  a.aggregation = mode_of_round(round, seal.sites.size());
+  a.aggregation = mode;
   a.round = std::move(record);
   a.values = std::move(sum.values);
   return a;
@@ -80,6 +85,23 @@ void check_release_statement(const ProposedRound& round, const Sha256Digest& sea
                  "The coordinator's statement is of another release.");
 }
 
+SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code) {
+  SignedHeader header{.kind = MessageKind::kAbandonment, .round = round.id, .answers = round.id};
+  header.body = {{"code", name_of(code)}};
+  return header;
+}
+
+AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header) {
+  require_answer(header.kind == MessageKind::kAbandonment && header.round == round.id &&
+                     header.answers == round.id && header.numbers == 0,
+                 "The abandonment is of another round.");
+  require_answer(header.sender == round.coordinator, "The abandonment is not the coordinator's.");
+  const JsonDocument document = message_document("an abandonment");
+  const JsonFields f(header.body, document);
+  f.only({"code"});
+  return static_cast<AbandonCode>(f.choice("code", abandon_codes()));
+}
+
 SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased) {
   SignedHeader header{.kind = MessageKind::kReceipt, .round = round.id, .answers = statement.id()};
   header.body = {{"round_key_erased", key_erased}};
@@ -89,7 +111,7 @@ SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statemen
 bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header) {
   require_answer(header.kind == MessageKind::kReceipt && header.round == round.id &&
                      header.answers == statement.id() && header.numbers == 0,
-                 "The receipt is of another release.");
+                 "The receipt is of another release or abandonment.");
   require_answer(round.site(header.sender) || round.holder(header.sender),
                  "The receipt is of nobody in the round.");
   const JsonDocument document = message_document("a receipt");

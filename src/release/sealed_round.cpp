@@ -9,10 +9,22 @@
 namespace muffle::release {
 namespace {
 
+/// A number of a sum with somebody's masks still in it is uniform modulo 2^64, and passes for one in range
+/// with a chance of about 1/2 at most.
+constexpr std::size_t kTellingNumbers = 64;
 constexpr char kNotRevealed[] = "Nothing was revealed.";
 
 /// Of a message that is no part of this round; the reader says what came of it.
 [[noreturn]] void refuse(const std::string& what) { throw ProtocolError(what + " " + kNotRevealed); }
+
+template <class List, class Project>
+std::optional<std::size_t> place(const List& list, const crypto::SitePublicKey& key, const Project& project) {
+  const auto at = std::ranges::find(list, key, project);
+  if (at == list.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - list.begin());
+}
+
+}  // namespace
 
 void require_of_round(const ProposedRound& round, const SignedHeader& header, MessageKind kind,
                       const Sha256Digest& answers) {
@@ -25,25 +37,12 @@ void require_of_round(const ProposedRound& round, const SignedHeader& header, Me
                        to_hex(header.answers)));
 }
 
-template <class List, class Project>
-std::optional<std::size_t> place(const List& list, const crypto::SitePublicKey& key, const Project& project) {
-  const auto at = std::ranges::find(list, key, project);
-  if (at == list.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - list.begin());
-}
-
-}  // namespace
-
 ProposedRound::ProposedRound(const Message& message, const std::string& name)
     : id(message.header.id()),
       coordinator(message.header.sender),
       proposal(read_proposal(message.header, name)),
       noise(proposal.plan.noise, proposal.parties),
-      length(proposal.plan.size()) {
-  if (proposal.parties.missing_holders > 0)
-    throw ConfigError(
-        "key holders may be missing in this round, and this muffle makes no stand-ins for them.");
-}
+      length(proposal.plan.size()) {}
 
 std::optional<std::size_t> ProposedRound::site(const crypto::SitePublicKey& key) const {
   return place(proposal.sites, key, [](const auto& s) { return s.key; });
@@ -62,7 +61,7 @@ std::size_t check_contribution(const ProposedRound& round, const SignedHeader& h
   if (header.numbers != round.length)
     refuse(fmt::format("the contribution of '{}' has {} numbers, and the round sums {}.", name,
                        header.numbers, round.length));
-  (void)read_contribution(header, round.proposal.holders.size());
+  (void)read_contribution(header, round.proposal.holders.size(), round.shares_keys());
   return *site;
 }
 
@@ -82,12 +81,25 @@ SealedRound::SealedRound(const ProposedRound& round, const SignedHeader& header)
                        round.proposal.parties.least));
 }
 
+Opening check_opening(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header) {
+  require_of_round(round, header, MessageKind::kOpening, seal.id);
+  if (!round.holder(header.sender))
+    refuse("an opening is of a key that is none of the round's key holders'.");
+  if (header.numbers != round.length) refuse("an opening has another number of values than the round.");
+  Opening body = read_opening(header, seal.sites.size());
+  for (const crypto::SitePublicKey& key : body.objections) {
+    if (!round.site(key)) refuse("an opening objects to a site that was not invited.");
+  }
+  return body;
+}
+
 Summation::Summation(const ProposedRound& round, const SealedRound& seal)
     : round_(round),
       seal_(seal),
       total_(round.length),
       added_(seal.sites.size()),
-      opened_(round.proposal.holders.size()) {}
+      opened_(round.proposal.holders.size()),
+      stand_ins_(round, seal) {}
 
 void Summation::add_contribution(const Message& contribution) {
   const Sha256Digest id = contribution.header.id();
@@ -98,27 +110,34 @@ void Summation::add_contribution(const Message& contribution) {
   const auto i = static_cast<std::size_t>(at - seal_.seal.contributions.begin());
   if (added_[i]) refuse("a contribution was to be added twice.");
   added_[i] = true;
-  secure_ = secure_ && read_contribution(contribution.header, opened_.size()).secure_noise;
+  secure_ =
+      secure_ && read_contribution(contribution.header, opened_.size(), round_.shares_keys()).secure_noise;
   for (std::size_t n = 0; n < total_.size(); ++n) total_[n] += contribution.numbers[n];
 }
 
 void Summation::take_opening(const Message& opening) {
-  require_of_round(round_, opening.header, MessageKind::kOpening, seal_.id);
+  const Opening body = check_opening(round_, seal_, opening.header);
   const std::optional<std::size_t> holder = round_.holder(opening.header.sender);
-  if (!holder) refuse("an opening is of a key that is none of the round's key holders'.");
   if (opened_[*holder])
     refuse(fmt::format("'{}' has opened the seal already.", round_.proposal.holders[*holder].holder.name));
-  if (opening.numbers.size() != round_.length)
-    refuse("an opening has another number of values than the round.");
-  const Opening body = read_opening(opening.header, seal_.sites.size());
-  for (const crypto::SitePublicKey& key : body.objections) {
-    const std::optional<std::size_t> site = round_.site(key);
-    if (!site) refuse("an opening objects to a site that was not invited.");
-    objections_.push_back(round_.proposal.sites[*site].name);
-  }
-  opened_[*holder] = true;
+  for (const crypto::SitePublicKey& key : body.objections)
+    objections_.push_back(round_.proposal.sites[*round_.site(key)].name);
+  opened_[*holder] = opening.header.id();
   secure_ = secure_ && body.secure_noise;
   for (std::size_t n = 0; n < total_.size(); ++n) total_[n] -= opening.numbers[n];
+}
+
+void Summation::take_stand_in(const AskedRound& request, const SignedHeader& stand_in) {
+  stand_ins_.take(request, stand_in);
+}
+
+std::vector<OpenedBy> Summation::opened() const {
+  std::vector<OpenedBy> out(opened_.size());
+  for (std::size_t h = 0; h < opened_.size(); ++h) {
+    out[h].opening = opened_[h];
+    if (!opened_[h]) out[h].stand_ins = stand_ins_.used(h);
+  }
+  return out;
 }
 
 privacy::NoisySum Summation::finish() && {
@@ -127,23 +146,33 @@ privacy::NoisySum Summation::finish() && {
       refuse(fmt::format("the contribution of '{}' was sealed, and is missing.",
                          round_.proposal.sites[seal_.sites[i]].name));
   }
+  int openings = 0;
   for (std::size_t h = 0; h < opened_.size(); ++h) {
-    if (!opened_[h])
-      refuse(fmt::format("'{}' has not opened the seal.", round_.proposal.holders[h].holder.name));
+    if (opened_[h]) {
+      ++openings;
+    } else if (stand_ins_.used(h).empty()) {
+      refuse(fmt::format("'{}' has not opened the seal{}.", round_.proposal.holders[h].holder.name,
+                         round_.shares_keys() ? ", and too few stand in for it" : ""));
+    } else {
+      stand_ins_.take_off(h, total_);
+    }
   }
   privacy::NoisySum out{std::vector<std::int64_t>(total_.begin(), total_.end()), secure_};
   const auto sealed = static_cast<int>(seal_.sites.size());
-  const auto holders = static_cast<int>(opened_.size());
   const auto carried = [&](std::size_t part, std::size_t run) {
-    return round_.noise.total_sigma(sealed, holders, part, run);
+    return round_.noise.total_sigma(sealed, openings, part, run);
   };
   if (const auto index = out_of_range(round_.proposal.plan, out.values, carried))
     refuse(fmt::format(
         "number {} of the sum is larger than records and noise can make it: somebody's vector is not what "
-        "the "
-        "protocol says{}. There is no release.",
+        "the protocol says{}. There is no release.",
         *index,
         objections_.empty() ? "" : fmt::format("; key holders object to {}", fmt::join(objections_, ", "))));
+  if (!objections_.empty() && out.values.size() < kTellingNumbers)
+    refuse(
+        fmt::format("key holders object to {}, and a sum of {} numbers does not tell who is right. There is "
+                    "no release.",
+                    fmt::join(objections_, ", "), out.values.size()));
   return out;
 }
 

@@ -17,6 +17,8 @@ using nlohmann::json;
 
 bool replace_one(const Artifact& a) { return a.adjacency == privacy::Adjacency::kReplaceOne; }
 
+privacy::Guarantee promise(const Artifact& a) { return promise_of(a).value(); }
+
 std::string unit_of_privacy(const Artifact& a) {
   return fmt::format("one person, who owns at most {} record{}", a.max_records_per_person,
                      a.max_records_per_person == 1 ? "" : "s");
@@ -61,25 +63,32 @@ std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>&
 }
 
 std::string mechanism(const Artifact& a) {
+  if (const privacy::Combined* several = privacy::combined(a.aggregation))
+    return fmt::format(
+        "{} releases by one plan, each of other sites' records, were added up, which is post-processing of "
+        "all of them. Each is the Gaussian mechanism on integer sums of feature vectors whose norms were "
+        "checked in "
+        "lattice units, with noise whose sigma is at least: {} (docs/explanation/between-institutions.md), "
+        "so the tight analytic bound holds of each (Balle & Wang, ICML 2018, Theorem 8). {}",
+        several->parts.size(), drawn_text(a, a.noise.parts),
+        several->same_people
+            ? "A person may be in all of them: the squares of their mu add up (Dong, Roth & Su, JRSS B 2022, "
+              "Corollary 3.3)."
+            : "Nobody is in two of them, by the word of those who combined them: so one person's records are "
+              "in one release alone, and its promise is that of the whole.");
   std::string text =
       "Gaussian mechanism on the sums of the feature vectors, each released once. Every feature vector is "
-      "held "
-      "in integers, in lattice units, and its norm is checked in them. ";
+      "held in integers, in lattice units, and its norm is checked in them. ";
   if (const privacy::Apart* round = privacy::apart(a.aggregation)) {
     const privacy::SiteNoisePlan plan(a.noise, round->parties);
     text += fmt::format(
         "To its integer sums each of the {} sites added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
-        "TOMS "
-        "42(1), 2016), with s in lattice units: {}; and each of the {} key holders, when it opened the "
-        "total, "
-        "round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: {}. Their "
-        "sum "
-        "is, but for a factor on probabilities that differs from 1 by less than 1e-30, post-processing of "
-        "the "
-        "ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem 3), so the tight "
-        "analytic "
-        "bound holds (Balle & Wang, ICML 2018, Theorem 8).",
-        round->sealed, drawn_text(a, plan.shares()), round->parties.holders,
+        "TOMS 42(1), 2016), with s in lattice units: {}; and each of {} key holders, when it opened the "
+        "total, round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: "
+        "{}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
+        "post-processing of the ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem "
+        "3), so the tight analytic bound holds (Balle & Wang, ICML 2018, Theorem 8).",
+        round->sealed, drawn_text(a, plan.shares()), round->opened(),
         drawn_text(a, plan.top_ups(round->sealed)), drawn_text(a, a.noise.parts));
   } else if (const auto plan = shares(a)) {
     text += fmt::format(
@@ -102,15 +111,17 @@ std::string mechanism(const Artifact& a) {
   if (a.rounds() > 1) {
     text += fmt::format(
         " The numbers were released in {} rounds. What a later round counts was chosen from the noisy "
-        "numbers "
-        "before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of the "
-        "whole, "
-        "as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; docs/math.md, "
+        "numbers before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of "
+        "the whole, as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; "
+        "docs/math.md, "
         "\"rounds\").",
         a.rounds());
   }
   return text;
 }
+
+/// Who holds records.
+const char* whose(const Artifact& a) { return a.round || !a.parts.empty() ? "site" : "rank"; }
 
 std::vector<std::string> public_facts(const Artifact& a) {
   std::vector<std::string> facts = {
@@ -118,13 +129,14 @@ std::vector<std::string> public_facts(const Artifact& a) {
       "the feature maps: kinds, weights, length-scales, seeds and numbers of features",
       a.round
           ? "the round's messages but for what masks cover: who was invited, who took part, who opened, when"
-          : "which config made the release, and the number of ranks"};
+      : a.parts.empty() ? "which config made the release, and the number of ranks"
+                        : "which releases were combined, and whose they are"};
   if (a.schema.table)
     facts.emplace_back(
         "the schema of the table: its columns' names, types, bounds, bins, categories, roles and rules");
   if (replace_one(a)) {
-    facts.push_back(fmt::format("the number of records ({}) and how many of them each {} holds", a.records,
-                                a.round ? "site" : "rank"));
+    facts.push_back(
+        fmt::format("the number of records ({}) and how many of them each {} holds", a.records, whose(a)));
   }
   return facts;
 }
@@ -132,16 +144,15 @@ std::vector<std::string> public_facts(const Artifact& a) {
 std::vector<std::string> trust_model(const Artifact& a) {
   std::optional<privacy::Guarantee> promised;
   if (a.is_private) promised = {a.noise.epsilon, a.noise.delta, a.noise.noise_multiplier};
-  std::vector<std::string> out{
-      fmt::format("Each {} sees its own records in the clear.", a.round ? "site" : "rank")};
+  std::vector<std::string> out{fmt::format("Each {} sees its own records in the clear.", whose(a))};
   if (const auto person = a.schema.table ? a.schema.table->person() : std::nullopt)
     out.push_back(fmt::format(
         "Of each person, whom the column '{1}' names, no more records count than one person may own: each "
         "{0} "
         "sees to it within the files that it reads, so the sums may hold fewer records than there are.",
-        a.round ? "site" : "rank", printable(a.schema.table->columns[*person].name)));
+        whose(a), printable(a.schema.table->columns[*person].name)));
   out.push_back(
-      privacy::is_masked(a.aggregation)
+      privacy::is_masked(a.aggregation) || !a.parts.empty()
           ? privacy::describe(a.aggregation, promised)
           : "The coordinator (rank 0) sees the exact sums before it adds the noise, and ranks on the way of "
             "the reduction see partial sums: they are trusted. Nobody else sees anything but the noisy "
@@ -165,11 +176,16 @@ std::vector<std::string> warnings(const Artifact& a) {
                     exact_text(a.noise.delta), a.records));
   }
   if (std::string few = few_records(a); !few.empty()) out.push_back("Data: " + few);
-  if (a.noise.epsilon > 10) {
+  if (const double epsilon = promise(a).epsilon; epsilon > 10) {
     out.push_back(fmt::format(
         "epsilon {} is a weak promise: an attacker's odds about one person may change by a factor e^{}.",
-        exact_text(a.noise.epsilon), exact_text(a.noise.epsilon)));
+        exact_text(epsilon), exact_text(epsilon)));
   }
+  if (const privacy::Combined* several = privacy::combined(a.aggregation); several && !several->same_people)
+    out.emplace_back(
+        "The promise supposes that nobody's records are in two of the combined releases. Nobody can tell "
+        "that from "
+        "them: for whoever is in each of them the squares of mu add up.");
   out.emplace_back(
       "The promise is for this release alone. Further releases from the same people's data weaken it: the "
       "data set's ledger adds them up.");
@@ -181,10 +197,16 @@ std::vector<std::string> warnings(const Artifact& a) {
 json round_json(const Artifact& a) {
   const privacy::Apart& mode = *privacy::apart(a.aggregation);
   const privacy::RoundParties& p = mode.parties;
-  json out = {{"round", a.round->id},   {"invited", p.sites},
-              {"expected", p.expected}, {"least", p.least},
-              {"sealed", mode.sealed},  {"colluding_sites", p.colluding},
-              {"holders", p.holders},   {"colluding_holders", p.colluding_holders}};
+  json out = {{"round", a.round->id},
+              {"invited", p.sites},
+              {"expected", p.expected},
+              {"least", p.least},
+              {"sealed", mode.sealed},
+              {"colluding_sites", p.colluding},
+              {"holders", p.holders},
+              {"colluding_holders", p.colluding_holders},
+              {"missing_holders", p.missing_holders},
+              {"stood_in", mode.stood_in}};
   for (const RoundRecord::Site& site : a.round->sites) out["sites"].push_back(site.name);
   for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
   const privacy::SiteNoisePlan plan(a.noise, p);
@@ -194,13 +216,13 @@ json round_json(const Artifact& a) {
       out["shares"].push_back({{"share_sigma_lattice", plan.shares()[i].runs[r].sigma_lattice},
                                {"top_up_sigma_lattice", top_ups[i].runs[r].sigma_lattice},
                                {"honest_sigma_lattice", plan.honest_sigma(mode.sealed, i, r)},
-                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, p.holders, i, r)}});
+                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, mode.opened(), i, r)}});
     }
   }
   return out;
 }
 
-double mu_of(const Artifact& a) { return divide_up(1.0, a.noise.noise_multiplier); }
+double mu_of(const Artifact& a) { return divide_up(1.0, promise(a).noise_multiplier); }
 
 /// The whole promise, (delta, epsilon) by (delta, epsilon), without deltas at which epsilon is beyond the
 /// accountant's domain.
@@ -210,7 +232,7 @@ std::vector<std::pair<double, double>> curve(const Artifact& a) {
   for (const double delta : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18}) {
     // At its own delta the release was calibrated: the stated epsilon holds, not rounded up both ways.
     if (const auto epsilon = privacy::epsilon_to_tell(mu, delta))
-      points.emplace_back(delta, delta == a.noise.delta ? a.noise.epsilon : *epsilon);
+      points.emplace_back(delta, delta == a.noise.delta ? promise(a).epsilon : *epsilon);
   }
   return points;
 }
@@ -231,7 +253,16 @@ std::string privacy_statement_json(const Artifact& a) {
       at_deltas.push_back({{"delta", delta}, {"epsilon", epsilon}});
   }
   json aggregation = {{"mode", privacy::name_of(a.aggregation)}};
-  if (!a.round) aggregation["ranks"] = privacy::ranks_of(a.aggregation);
+  if (const privacy::Combined* several = privacy::combined(a.aggregation)) {
+    aggregation["releases"] = several->parts.size();
+    aggregation["same_people"] = several->same_people;
+    for (const PartRecord& part : a.parts) aggregation["parts"].push_back(part.sha256);
+    for (std::size_t p = 0; p < a.noise.parts.size(); ++p) {
+      for (std::size_t r = 0; r < a.noise.parts[p].runs.size(); ++r)
+        aggregation["total_sigma_lattice"].push_back(carried_sigma(a, a.aggregation, p, r));
+    }
+  }
+  if (!a.round && a.parts.empty()) aggregation["ranks"] = privacy::ranks_of(a.aggregation);
   const std::optional<privacy::SignedSites> sites = privacy::sites_of(a.aggregation);
   if (privacy::is_masked(a.aggregation)) aggregation["signed_keys"] = sites.has_value() || a.round;
   if (a.round) aggregation.update(round_json(a));
@@ -258,11 +289,11 @@ std::string privacy_statement_json(const Artifact& a) {
       {"max_records_per_person", a.max_records_per_person},
       {"adjacency", to_string(a.adjacency)},
       {"neighbours", meaning_of_adjacency(a)},
-      {"epsilon", promised(a.noise.epsilon)},
+      {"epsilon", promised(promise(a).epsilon)},
       {"delta", promised(a.noise.delta)},
       {"epsilon_at_delta", at_deltas},
       {"mu", promised(mu_of(a))},
-      {"noise_multiplier", a.noise.noise_multiplier},
+      {"noise_multiplier", promise(a).noise_multiplier},
       {"sensitivity", a.noise.sensitivity.value},
       {"sensitivity_derivation", a.noise.sensitivity.derivation},
       {"plan_sha256", plan_hash(a)},
@@ -288,8 +319,8 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
     out += fmt::format(
         "This release is ({}, {})-differentially private. Unit of privacy: {}. Neighbouring data sets: {} "
         "({} adjacency).\n",
-        exact_text(a.noise.epsilon), exact_text(a.noise.delta), unit_of_privacy(a), meaning_of_adjacency(a),
-        to_string(a.adjacency));
+        exact_text(promise(a).epsilon), exact_text(a.noise.delta), unit_of_privacy(a),
+        meaning_of_adjacency(a), to_string(a.adjacency));
     out += "The same release at other deltas: ";
     for (const char* separator = ""; const auto& [delta, epsilon] : curve(a)) {
       out += fmt::format("{}epsilon {} at {}", separator, rounded_up_text(epsilon, 4), exact_text(delta));
@@ -299,16 +330,20 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
   } else {
     out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
   }
+  const bool several = !a.parts.empty();
+  if (several) out += fmt::format("\nCombined: {} releases by one plan.\n", a.parts.size());
   out += fmt::format(
-      "\nNoise: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
+      "\nNoise{}: sigma = {} = {} (noise multiplier) x {} (sensitivity). mu = {}. (Rounded: noise down, the "
       "others up.) The mu of several releases combine as the root of the sum of their squares.\n",
-      rounded_down_text(a.noise.sigma, 10), rounded_down_text(a.noise.noise_multiplier, 10),
-      rounded_up_text(a.noise.sensitivity.value, 10), rounded_up_text(mu_of(a), 6));
+      several ? " of each release" : "", rounded_down_text(a.noise.sigma, 10),
+      rounded_down_text(a.noise.noise_multiplier, 10), rounded_up_text(a.noise.sensitivity.value, 10),
+      rounded_up_text(mu_of(a), 6));
   if (privacy::is_masked(a.aggregation)) out += "\nAggregation: " + privacy::name_of(a.aggregation) + ".\n";
   if (a.round) {
     std::vector<std::string> sites, holders;
     for (const RoundRecord::Site& site : a.round->sites) sites.push_back(site.name);
-    for (const RoundRecord::Holder& holder : a.round->holders) holders.push_back(holder.name);
+    for (const RoundRecord::Holder& holder : a.round->holders)
+      holders.push_back(holder.name + (holder.opening.empty() ? " (missing: others stood in)" : ""));
     out += fmt::format("\nRound: {} (\"{}\"). Sites: {}. Key holders: {}.\n", a.round->id,
                        printable(a.round->title), fmt::join(sites, ", "), fmt::join(holders, ", "));
   }

@@ -32,8 +32,23 @@ std::string in_lines(const std::string& text, const std::string& first = "", con
   return out + line + "\n";
 }
 
-/// Rounded against the promise. @param share  of one
-std::string percent(double share) { return rounded_up_text(std::min(100.0, 100 * share), 3) + "%"; }
+/// Rounded against the promise, and never up to certainty. @param share  of one
+std::string percent(double share) {
+  const double rest = 100 * (1 - share);
+  if (rest >= 1) return rounded_up_text(100 * share, 3) + "%";
+  if (rest < 1e-9) return "100% (nearly)";
+  const int places = 1 - static_cast<int>(std::floor(std::log10(rest)));
+  const double scale = std::pow(10.0, places);
+  return fmt::format("{:.{}f}%", 100 - std::floor(rest * scale * (1 - 1e-4)) / scale, places);
+}
+
+/// e^epsilon in three digits, rounded up.
+std::string odds(double epsilon) {
+  const double factor = std::exp(epsilon);
+  if (factor < 1e6) return rounded_up_text(factor, 3);
+  const double exponent = std::floor(std::log10(factor));
+  return fmt::format("{:.2f}e+{:.0f}", std::ceil(factor / std::pow(10.0, exponent - 2)) / 100, exponent);
+}
 
 /// How likely a thing is held to be that was held for `prior` likely, after its odds grew by a factor
 /// e^epsilon.
@@ -51,30 +66,31 @@ std::string who(const Artifact& a) {
   const std::string owned = fmt::format("{} record{}", q, q == 1 ? "" : "s");
   const bool enforced = a.schema.table && a.schema.table->person();
   return fmt::format(
-             "Who is protected. Each person whose records are in the data{}. The release would hardly look "
-             "different had {}. ",
+             "Who is protected. Each person whose records are in the data{}. Had {}. How much less likely "
+             "that would be, epsilon says. ",
              enforced ? fmt::format(" (no more than {} of anybody count)", owned)
                       : fmt::format(", as long as nobody owns more than {}: that is the promise of those "
                                     "who made it",
                                     owned),
-             replace
-                 ? "that person's records been any others: what they say, and whose they are, stays hidden. "
-                   "How many records there are is public"
-                 : "that person's records not been there: whether they are, and what they say, stays "
-                   "hidden. How many records there are stays hidden, too") +
-         "So it is against everybody who sees the release, or models and synthetic records made from it, "
-         "whatever else they know. It is not so against those who made the release: what each of them saw is "
-         "below, under \"Who is trusted with what\". And what holds of many people can be learnt, and may "
-         "be true of each of them: that is what the release is for.";
+             replace ? "that person's records been any others, whatever they say and whosever they are, the "
+                       "release could look just the same"
+                     : "that person's records not been there, the release could look just the same") +
+         (replace ? "How many records there are is public. "
+                  : "How many records there are is hidden in the same way. ") +
+         "This holds against everybody who sees the release, or models and synthetic records made from it, "
+         "whatever else they know. It does not hold against those who made the release: what each of them "
+         "saw is below, under \"Who is trusted with what\". What holds of many people can be learnt, and "
+         "may be true of each of them: that is what the release is for.";
 }
 
 /// The best that anybody can do with a release of (epsilon, delta) is to be told everything with probability
 /// delta, and otherwise one answer whose odds are e^epsilon (Kairouz, Oh & Viswanath, ICML 2015). Of two
 /// equally likely answers a guess is right with probability Phi(mu / 2) (Dong, Roth & Su, JRSS B 2022).
 std::string what_epsilon_says(const Artifact& a) {
-  const double epsilon = a.noise.epsilon, mu = divide_up(1.0, a.noise.noise_multiplier);
+  const privacy::Guarantee promise = promise_of(a).value();
+  const double epsilon = promise.epsilon, mu = divide_up(1.0, promise.noise_multiplier);
   const double right = std::exp(privacy::log_normal_cdf(mu / 2)) * (1 + 1e-12);
-  const std::string factor = rounded_up_text(std::exp(epsilon), 3);
+  const std::string factor = odds(epsilon);
   return fmt::format(
       "What epsilon says. Somebody wants to know something about one person, and holds it for as likely as "
       "not: odds of 1 to 1. But for a chance of {}, delta, that more becomes known, the release moves these "
@@ -111,7 +127,7 @@ std::string spent_in_all(const Artifact& a, const privacy::LedgerState& ledger) 
 std::string what_was_spent(const Artifact& a, const privacy::LedgerState* ledger) {
   std::string out = fmt::format(
       "What was spent. Epsilon {} at delta {}{}. Nothing that is made from the release adds to it. ",
-      exact_text(a.noise.epsilon), exact_text(a.noise.delta),
+      exact_text(promise_of(a).value().epsilon), exact_text(a.noise.delta),
       a.rounds() > 1 ? fmt::format(", for all {} rounds together", a.rounds()) : "");
   if (ledger != nullptr && ledger->find_charge(a.ledger_charge) != nullptr)
     return out + spent_in_all(a, *ledger);

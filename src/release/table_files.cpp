@@ -148,70 +148,125 @@ nlohmann::json described(const NamedColumn& column) {
   return {{"name", column.name}, {"codes", column.codes}};
 }
 
+/// A release's tables by their columns' names.
+struct NamedTables {
+  NoisyTables all;
+  std::vector<NamedColumn> columns;  ///< the label first, if there is one
+  bool labelled = false;
+
+  /// The columns of a table, the label first.
+  std::vector<std::size_t> columns_of(const NoisyTable& table) const {
+    std::vector<std::size_t> out;
+    if (labelled) out.push_back(0);
+    for (const std::size_t j : table.columns) out.push_back(j + (labelled ? 1 : 0));
+    return out;
+  }
+  /// Of column `c` of these, how the table groups its codes; empty: not at all.
+  std::vector<std::uint32_t> groups_of(const NoisyTable& table, std::size_t c) const {
+    if (table.groups.empty() || (labelled && c == 0)) return {};
+    return table.groups[c - (labelled ? 1 : 0)];
+  }
+};
+
+NamedTables named_tables(const Artifact& a) {
+  NamedTables out{make_noisy_tables(a), {}, false};
+  const schema::Table& schema = *a.schema.table;
+  if (const auto j = schema.label(); j && out.all.classes > 1) {
+    out.labelled = true;
+    out.columns.push_back({schema.columns[*j].name, code_texts(schema.columns[*j])});
+    out.columns.back().codes.resize(out.all.classes);  // a record without a label is in no class
+  }
+  for (const std::size_t j : schema.features())
+    out.columns.push_back({schema.columns[j].name, code_texts(schema.columns[j])});
+  return out;
+}
+
+/// What every description of a release's tables begins with.
+nlohmann::json description_of(const Artifact& a, const NamedTables& tables, const char* format) {
+  nlohmann::json stated = {
+      {"format", format},
+      {"version", 1},
+      {"private", a.is_private},
+      {"epsilon", a.is_private ? nlohmann::json(promise_of(a).value().epsilon) : nlohmann::json()},
+      {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
+      {"adjacency", privacy::to_string(a.adjacency)},
+      {"records", tables.all.records},
+      {"records_known", tables.all.records_known},
+      {"label", tables.labelled ? nlohmann::json(tables.columns[0].name) : nlohmann::json()}};
+  for (const NamedColumn& column : tables.columns) stated["columns"].push_back(described(column));
+  return stated;
+}
+
+std::string text_of(const nlohmann::json& stated, int indent) {
+  return stated.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 void require_place_for_tables(const fs::path& folder) { (void)earlier_tables(folder); }
 
 void write_tables(const Artifact& a, const fs::path& folder) {
-  const NoisyTables all = make_noisy_tables(a);
-  const schema::Table& schema = *a.schema.table;
-  std::vector<NamedColumn> columns;
-  for (const std::size_t j : schema.features())
-    columns.push_back({schema.columns[j].name, code_texts(schema.columns[j])});
-  std::optional<NamedColumn> label;
-  if (const auto j = schema.label(); j && all.classes > 1) {
-    label = {schema.columns[*j].name, code_texts(schema.columns[*j])};
-    label->codes.resize(all.classes);  // a record without a label is in no class
-  }
-
+  const NamedTables tables = named_tables(a);
   ensure_writable_folder(folder);
   for (const std::string& name : earlier_tables(folder)) watched::remove_all(folder / name);
-  nlohmann::json json = {{"format", kTablesFormat},
-                         {"version", 1},
-                         {"private", a.is_private},
-                         {"epsilon", a.is_private ? nlohmann::json(a.noise.epsilon) : nlohmann::json()},
-                         {"delta", a.is_private ? nlohmann::json(a.noise.delta) : nlohmann::json()},
-                         {"adjacency", privacy::to_string(a.adjacency)},
-                         {"records", all.records},
-                         {"records_known", all.records_known},
-                         {"label", label ? nlohmann::json(label->name) : nlohmann::json()}};
-  if (label) json["columns"].push_back(described(*label));
-  for (const NamedColumn& column : columns) json["columns"].push_back(described(column));
+  nlohmann::json stated = description_of(a, tables, kTablesFormat);
   std::list<NamedColumn> coarse;
-  std::vector<std::vector<const NamedColumn*>> held(all.tables.size());
-  for (std::size_t t = 0; t < all.tables.size(); ++t) {
-    const NoisyTable& table = all.tables[t];
-    if (label) held[t].push_back(&*label);
+  std::vector<std::vector<const NamedColumn*>> held;
+  for (const NoisyTable& table : tables.all.tables) {
+    std::vector<const NamedColumn*>& own = held.emplace_back();
     bool any_grouped = false;
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      const NamedColumn& column = columns[table.columns[c]];
-      const bool grouped = !table.groups.empty() && !table.groups[c].empty();
-      any_grouped = any_grouped || grouped;
-      held[t].push_back(grouped ? &coarse.emplace_back(in_groups(column, table.groups[c], table.sizes[c]))
-                                : &column);
-    }
     nlohmann::json names, shape, values;
-    for (const NamedColumn* column : held[t]) {
-      names.push_back(column->name);
-      shape.push_back(column->codes.size());
-      values.push_back(column->codes);
+    for (const std::size_t j : tables.columns_of(table)) {
+      const std::size_t c = own.size();
+      const std::vector<std::uint32_t> groups = tables.groups_of(table, c);
+      const NamedColumn& column = tables.columns[j];
+      any_grouped = any_grouped || !groups.empty();
+      const std::size_t size = groups.empty() ? 0 : table.sizes[c - (tables.labelled ? 1 : 0)];
+      own.push_back(groups.empty() ? &column : &coarse.emplace_back(in_groups(column, groups, size)));
+      names.push_back(column.name);
+      shape.push_back(own.back()->codes.size());
+      values.push_back(own.back()->codes);
     }
-    json["tables"].push_back(
-        {{"file", file_of_table(t)}, {"columns", names}, {"shape", shape}, {"sigma", table.sigma}});
-    if (any_grouped) json["tables"].back()["values"] = values;
+    stated["tables"].push_back({{"file", file_of_table(held.size() - 1)},
+                                {"columns", names},
+                                {"shape", shape},
+                                {"sigma", table.sigma}});
+    if (any_grouped) stated["tables"].back()["values"] = values;
   }
   const auto written = [&](const fs::path& file) {
     // When it was written would tell how long the release took, and so how many records there are.
     if (a.adjacency == privacy::Adjacency::kAddRemoveOne) round_own_times(file);
   };
   // First, so that it names whatever a job that is killed leaves, and the next export removes it.
-  write_file_atomically(folder / kTablesJson,
-                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder / kTablesJson, text_of(stated, 2));
   written(folder / kTablesJson);
-  for (std::size_t t = 0; t < all.tables.size(); ++t) {
-    write_csv(folder / file_of_table(t), all.tables[t], held[t]);
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    write_csv(folder / file_of_table(t), tables.all.tables[t], held[t]);
     written(folder / file_of_table(t));
   }
+}
+
+std::string domain_text(const Artifact& a) {
+  nlohmann::ordered_json stated;
+  for (const NamedColumn& column : named_tables(a).columns) stated[column.name] = column.codes.size();
+  return stated.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string measurements_text(const Artifact& a) {
+  const NamedTables tables = named_tables(a);
+  nlohmann::json stated = description_of(a, tables, "muffle-measurements");
+  for (const NoisyTable& table : tables.all.tables) {
+    nlohmann::json measurement = {{"stddev", table.sigma}, {"values", table.counts}};
+    const std::vector<std::size_t> columns = tables.columns_of(table);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const NamedColumn& column = tables.columns[columns[c]];
+      measurement["clique"].push_back(column.name);
+      if (const std::vector<std::uint32_t> groups = tables.groups_of(table, c); !groups.empty())
+        measurement["groups"][column.name] = groups;
+    }
+    stated["measurements"].push_back(std::move(measurement));
+  }
+  return text_of(stated, -1);
 }
 
 }  // namespace muffle::release

@@ -9,6 +9,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/message_names.hpp"
 #include "muffle/release/rounds.hpp"
 #include "recompute.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr long double kTolerance = 1e-9L;  // the accountant's promise
 constexpr char kSecureNoise[] = "secure noise", kBudget[] = "budget", kLedger[] = "ledger",
-               kRound[] = "round";
+               kRound[] = "round", kParts[] = "parts";
 
 /// Whether the holder of the demanded key has a signed message in the release.
 bool took_part(const Verification& v) {
@@ -49,6 +50,7 @@ class Verifier {
     }
     if (out_.artifact) check_guarantee(*out_.artifact);
     if (out_.artifact) check_rest();
+    check_parts();
     check_round();
     check_ledger();
     if (out_.artifact) make_printable(*out_.artifact);
@@ -198,8 +200,7 @@ class Verifier {
       attempt(kFeatureMaps, [&] {
         for (std::size_t b = 0; b < stated.maps.size(); ++b) check_map(stated, b);
         return "rebuilt from their description, they have the stated SHA-256. The description itself "
-               "(bounds, "
-               "bins, categories, settings) is public by its owner's word";
+               "(bounds, bins, categories, settings) is public by its owner's word";
       });
     }
     if (whole) check_rounds(stated);
@@ -217,10 +218,59 @@ class Verifier {
     if (check) add(check->name, check->outcome, check->detail);
   }
 
+  /// Of a release that was combined: adds it up again, and judges each of those that it is made of.
+  void check_parts() {
+    const bool several = out_.artifact && !out_.artifact->parts.empty();
+    if (!several) {
+      if (!evidence_.parts.empty())
+        judge(kParts, false, "releases were given that it was combined from, and it is of one");
+      return;
+    }
+    if (evidence_.parts.empty())
+      return add(kParts, Check::Outcome::kSkipped,
+                 "not added up again: --part names each release that it was combined from");
+    const Artifact& a = *out_.artifact;
+    attempt(kParts, [&] {
+      const Artifact again =
+          combine(evidence_.parts, privacy::combined(a.aggregation)->same_people, a.muffle_version);
+      if (artifact_bytes(again) != evidence_.release)
+        throw ProtocolError("it is not what these releases add up to, or states something else than they do");
+      return fmt::format("the {} releases that were given add up to it, bit for bit", evidence_.parts.size());
+    });
+    for (const CombinedFrom& from : evidence_.parts) {
+      Evidence of_part;
+      of_part.name = from.name;
+      of_part.release = from.release;
+      of_part.signature = from.signature;
+      of_part.may_be_unsigned = true;
+      of_part.most_frequencies = evidence_.most_frequencies;
+      of_part.repeat_choices = evidence_.repeat_choices;
+      const std::string id = round_of(from);
+      if (evidence_.messages && !id.empty()) of_part.messages = evidence_.messages;
+      const Verification part = verify_release(of_part);
+      std::string said = "consistent in itself";
+      if (of_part.messages) said += "; added up again from its round's messages";
+      for (const Check& check : part.checks) {
+        if (check.outcome == Check::Outcome::kFail) said = check.name + ": " + check.detail;
+      }
+      judge("part", part.code() != ExitCode::kProtocol, fmt::format("'{}': {}", from.name, said));
+    }
+  }
+
+  /// Empty: it is of none, or cannot be read.
+  static std::string round_of(const CombinedFrom& from) {
+    try {
+      const Artifact a = parse_artifact(from.release, from.name);
+      return a.round ? a.round->id : "";
+    } catch (const ProtocolError&) {
+      return "";
+    }
+  }
+
   /// Of a release that institutions made together.
   void check_round() {
     if (!out_.artifact || !out_.artifact->round) {
-      if (evidence_.messages)
+      if (evidence_.messages && (!out_.artifact || out_.artifact->parts.empty()))
         judge(kRound, false, "messages of a round were given, and the release is of none");
       return;
     }
@@ -309,12 +359,32 @@ class Verifier {
             fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
       if (charge->terms.mu != privacy::mu_of(a.noise) ||
           charge->terms.unit != privacy::PrivacyUnit{a.adjacency, a.max_records_per_person})
-        throw ProtocolError(
-            fmt::format("the ledger '{}' charged another mu, or for other people, than the "
-                        "release states",
-                        file));
-      return fmt::format("'{}' has the charge of '{}' for its contribution", file, whose->name);
+        throw ProtocolError(fmt::format(
+            "the ledger '{}' charged another mu, or for other people, than the release states", file));
+      if (charge->released && *charge->released != to_hex(sha256(PublicBytes(evidence_.release))))
+        throw ProtocolError(fmt::format("the ledger '{}' has seen another release of this round", file));
+      return fmt::format("'{}' has the charge of '{}' for its contribution{}", file, whose->name,
+                         compare_contribution(*charge, *whose));
     });
+  }
+
+  /// The very bytes that the charge is bound to are those that count. @returns what is to be said of it
+  std::string compare_contribution(const privacy::ChargeRecord& charge,
+                                   const RoundRecord::Site& whose) const {
+    crypto::RoundId id{};
+    crypto::SitePublicKey key{};
+    if (!evidence_.messages || !crypto::from_hex(out_.artifact->round->id, id) ||
+        !crypto::from_hex(whose.key, key))
+      return "; whether it is bound to the one that counts, --evidence tells";
+    const std::string name = contribution_name(id, key);
+    const auto bytes = evidence_.messages(name, most_bytes(out_.artifact->values.size()));
+    if (!bytes) throw ProtocolError(fmt::format("'{}' is not among the messages", name));
+    if (to_hex(sha256(PublicBytes(*bytes))) != *charge.artifact)
+      throw ProtocolError(
+          fmt::format("the ledger '{}' charged for another contribution than '{}', which counts: either the "
+                      "site's folder was restored from an older copy, or somebody else acts with its key",
+                      evidence_.ledger->name, name));
+    return ", which is the one that counts";
   }
 
   /// What the release states of its sums is so of every round.

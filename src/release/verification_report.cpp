@@ -120,6 +120,14 @@ Verification verify_file(const ReleaseFiles& files) {
   evidence.release = bytes;
   if (!files.evidence.empty()) evidence.messages = evidence_in(files.evidence);
   if (!files.key.empty()) evidence.trusted = trusted_signer(files.key);
+  std::vector<std::string> part_bytes;  // not moved while they are looked at
+  part_bytes.reserve(files.parts.size());
+  for (const std::string& part : files.parts) {
+    part_bytes.push_back(read_file(part));
+    evidence.parts.push_back({part, part_bytes.back(), {}});
+    if (const fs::path file = crypto::signature_file(part); watched::exists(file))
+      evidence.parts.back().signature = read_file(file, kMaxSmallFile);
+  }
   if (const fs::path file = crypto::signature_file(files.release); watched::exists(file))
     evidence.signature = read_file(file, kMaxSmallFile);
   if (!files.ledger.empty()) {

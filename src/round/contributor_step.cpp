@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/privacy/ledger.hpp"
@@ -38,8 +39,7 @@ class ContributorStep {
         report_.waits.clear();
         report_.done.push_back(
             "this site was charged for the round and cut off before its contribution was kept. The charge "
-            "stays "
-            "spent, and no second contribution is drawn for it: this site has no part in the round");
+            "stays spent, and no second contribution is drawn for it: this site has no part in the round");
         break;
       case ContributionBook::Standing::kNew:
         if (may_contribute()) contribute();
@@ -73,7 +73,8 @@ class ContributorStep {
     }
     const std::optional<Message> sealed = message_in(exchange_, release::seal_name(round_.id), 0);
     if (!sealed) {
-      report_.waits.push_back("the coordinator's seal");
+      if (is_abandoned()) return;
+      wait_for("the coordinator's seal");
       return;
     }
     const SealedRound seal(round_, sealed->header);
@@ -96,9 +97,32 @@ class ContributorStep {
     if (const auto release = see_release(round_, seal.id, exchange_)) {
       kept.note_release(release->bytes);
       report_.done.push_back("the round is released");
-    } else {
-      report_.waits.push_back("the key holders' openings and the release");
+    } else if (!is_abandoned()) {
+      wait_for("the key holders' openings and the release");
     }
+  }
+
+  bool is_abandoned() {
+    const auto code = abandoned(round_, exchange_);
+    if (!code) return false;
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the coordinator has abandoned the round ({}); what was charged stays "
+                    "charged",
+                    name_of(*code)));
+    return true;
+  }
+
+  /// Not for ever. A release that comes later is noted by a later step.
+  void wait_for(const char* what) {
+    const std::string until = time_text(round_.proposal.last_day());
+    if (job_.clock.now <= round_.proposal.last_day()) {
+      report_.waits.push_back(fmt::format("{}; the round ends {}", what, until));
+      return;
+    }
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the round ended {}, and {} did not come; the charge stays spent", until, what));
   }
 
   /// Whether everything but the records says yes. Public values only.
@@ -108,6 +132,7 @@ class ContributorStep {
       report_.done.push_back("this site has declined");
       return false;
     }
+    if (is_abandoned()) return false;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0)) {
       (void)SealedRound(round_, sealed->header);  // or somebody else has put it there
       report_.lost = true;
@@ -158,6 +183,8 @@ class ContributorStep {
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
     constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;
     require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);
+    // A charge without a contribution would be budget for nothing: a request to stop waits.
+    const comm::TerminationHold hold;
     kept.make(entropy->is_secure(), [&](const release::Charge& charge, const std::string& id) {
       privacy::NoiseShare share(round_.noise.shares(), *entropy, job_.clock.heartbeat);
       return role_.contribute(std::move(own.sums), std::move(share), charge, id, own.records);
@@ -165,7 +192,7 @@ class ContributorStep {
     round_times(outbox(job_.folder));  // when it was written would tell how long the records took
     exchange_.put(name_, kept.bytes());
     report_.done.push_back("contributed, for charge " + kept.charge());
-    report_.waits.push_back("the coordinator's seal");
+    wait_for("the coordinator's seal");
   }
 
   const ProposedRound& round_;

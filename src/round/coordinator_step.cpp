@@ -30,8 +30,12 @@ class CoordinatorStep {
         journal_(open_journal(job.folder, job.key, job.clock)),
         seal_(round, exchange, journal_, job.key, job.folder, MessageKind::kSeal,
               release::seal_name(round.id), 0),
+        request_(round, exchange, journal_, job.key, job.folder, MessageKind::kStandInRequest,
+                 release::stand_in_request_name(round.id), 0),
         statement_(round, exchange, journal_, job.key, job.folder, MessageKind::kRelease,
-                   release::release_statement_name(round.id), 0) {
+                   release::release_statement_name(round.id), 0),
+        abandonment_(round, exchange, journal_, job.key, job.folder, MessageKind::kAbandonment,
+                     release::abandonment_name(round.id), 0) {
     if (job.key.public_key() != round.coordinator)
       throw ConfigError(
           fmt::format("the key of '{}' is not that of the round's coordinator.", job.key.name()));
@@ -40,26 +44,39 @@ class CoordinatorStep {
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
     put_strangers_aside();
+    if (const auto given_up = abandonment_.sent()) {
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round is abandoned ({})", name_of(check_abandonment(round_, given_up->header))));
+      return std::move(report_);
+    }
     std::optional<Message> sealed = seal_.sent();
     if (!sealed) sealed = seal();
     if (sealed) finish(SealedRound(round_, sealed->header));
     return std::move(report_);
   }
 
+  /// Whatever has come: unless it is released.
+  StepReport abandon(release::AbandonCode code) && {
+    if (statement_.sent()) throw ConfigError("the round is released: what is public cannot be abandoned.");
+    if (!abandonment_.sent()) give_up(code, "somebody decided it");
+    return std::move(report_);
+  }
+
  private:
+  void give_up(release::AbandonCode code, const std::string& why) {
+    abandonment_.send(release::message_bytes(release::sign(release::abandonment_of(round_, code), job_.key)));
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("the round is abandoned: {}. What sites were charged stays charged", why));
+  }
+
   /// What is called like a message of this round, and is nobody's who takes part.
   void put_strangers_aside() {
-    std::set<std::string> known = {release::proposal_name(round_.id), release::seal_name(round_.id),
-                                   release::release_name(round_.id),
-                                   release::release_statement_name(round_.id)};
-    for (const crypto::SignerKey& site : round_.proposal.sites)
-      known.insert({release::contribution_name(round_.id, site.key),
-                    release::decline_name(round_.id, site.key), release::receipt_name(round_.id, site.key)});
-    for (const release::HolderKey& h : round_.proposal.holders)
-      known.insert(
-          {release::opening_name(round_.id, h.holder.key), release::receipt_name(round_.id, h.holder.key)});
+    const auto known = release::messages_of(round_);
     for (const std::string& name : exchange_.list()) {
-      if (release::is_of_round(name, round_.id) && !known.contains(name))
+      if (release::is_of_round(name, round_.id) && !known.contains(name) &&
+          name != release::proposal_name(round_.id))
         report_.aside.push_back(name + ": it is of nobody who takes part in the round");
     }
   }
@@ -115,13 +132,10 @@ class CoordinatorStep {
       return std::nullopt;
     }
     if (contributions.size() < least) {
-      report_.lost = true;
-      report_.done.push_back(fmt::format(
-          "the round is abandoned: {} contributions came, and {} are needed{}{}. What sites were charged "
-          "stays "
-          "charged",
-          contributions.size(), least, no.empty() ? "" : fmt::format("; declined: {}", fmt::join(no, ", ")),
-          missing.empty() ? "" : fmt::format("; silent: {}", fmt::join(missing, ", "))));
+      give_up(release::AbandonCode::kTooFew,
+              fmt::format("{} contributions came, and {} are needed{}{}", contributions.size(), least,
+                          no.empty() ? "" : fmt::format("; declined: {}", fmt::join(no, ", ")),
+                          missing.empty() ? "" : fmt::format("; silent: {}", fmt::join(missing, ", "))));
       return std::nullopt;
     }
     const std::size_t count = contributions.size();
@@ -140,47 +154,90 @@ class CoordinatorStep {
       return;
     }
     release::Summation sum(round_, seal);
-    std::vector<Sha256Digest> openings;
-    std::vector<std::string> missing;
-    for (const release::HolderKey& h : round_.proposal.holders) {
-      const auto opening = good(release::opening_name(round_.id, h.holder.key), round_.length,
-                                [&](const SignedHeader& header) {
-                                  if (header.sender != h.holder.key)
-                                    throw ProtocolError("it is another key holder's opening.");
-                                });
-      if (opening && take(sum, *opening, h.holder.key)) {
-        openings.push_back(opening->header.id());
-      } else {
-        missing.push_back(h.holder.name);
-      }
+    std::vector<std::size_t> missing;
+    for (std::size_t h = 0; h < round_.proposal.holders.size(); ++h) {
+      const crypto::SitePublicKey& key = round_.proposal.holders[h].holder.key;
+      const std::string name = release::opening_name(round_.id, key);
+      const auto opening = good(name, round_.length, [&](const SignedHeader& header) {
+        if (header.sender != key) throw ProtocolError("it is another key holder's opening.");
+      });
+      if (!opening || !counts(name, [&] { sum.take_opening(*opening); })) missing.push_back(h);
     }
-    add_contributions(sum, seal, missing.empty());
-    if (!missing.empty()) {
-      report_.lost = job_.clock.now > round_.proposal.open_until;
-      report_.waits.push_back(fmt::format("openings of {}, {} {}", fmt::join(missing, ", "),
-                                          report_.lost ? "wanted until" : "until",
-                                          time_text(round_.proposal.open_until)));
-      return;
-    }
-    if (!sum.objections().empty())
-      throw ProtocolError(fmt::format(
-          "key holders object to the contributions of {}: they were masked with other keys than theirs, or "
-          "the key "
-          "holders lie. The sum is no release, and what sites were charged stays charged. Find out which, "
-          "and "
-          "propose another round.",
-          fmt::join(std::set<std::string>(sum.objections().begin(), sum.objections().end()), ", ")));
-    release_it(
-        release::artifact_of_round(round_, seal, openings, std::move(sum).finish(), job_.muffle_version),
-        seal);
+    const bool whole = missing.empty() || made_up_for(sum, seal, missing);
+    add_contributions(sum, seal, whole);
+    if (!whole) return;
+    const std::vector<release::OpenedBy> opened = sum.opened();
+    const std::set<std::string> objections(sum.objections().begin(), sum.objections().end());
+    privacy::NoisySum total = std::move(sum).finish();
+    if (!objections.empty())
+      report_.aside.push_back(fmt::format(
+          "objections of key holders to the contributions of {}: with other keys than theirs the "
+          "sum would be uniform, and it is in range, so these objections are wrong{}. Find out why",
+          fmt::join(objections, ", "),
+          round_.shares_keys() ? ", or of shares that stand-ins would have needed" : ""));
+    release_it(release::artifact_of_round(round_, seal, opened, std::move(total), job_.muffle_version), seal);
   }
 
-  bool take(release::Summation& sum, const Message& opening, const crypto::SitePublicKey& holder) {
+  /// Whether others stand in for all who are missing. Asks them to, once the openings are overdue.
+  bool made_up_for(release::Summation& sum, const SealedRound& seal,
+                   const std::vector<std::size_t>& missing) {
+    const release::Proposal& p = round_.proposal;
+    std::vector<std::string> names;
+    for (const std::size_t h : missing) names.push_back(p.holders[h].holder.name);
+    const bool late = job_.clock.now > p.open_until;
+    if (!late || missing.size() > static_cast<std::size_t>(p.parties.missing_holders)) {
+      await(fmt::format("openings of {}", fmt::join(names, ", ")), p.open_until);
+      return false;
+    }
+    std::optional<Message> asked = request_.sent();
+    if (!asked) {
+      const std::string bytes = make_stand_in_request(round_, seal, job_.key, missing);
+      request_.send(bytes);
+      asked = release::parse_message(bytes, "the request for stand-ins");
+      report_.done.push_back(
+          fmt::format("asked the key holders who have opened to stand in for {}", fmt::join(names, ", ")));
+    }
+    const release::AskedRound request(round_, seal, asked->header);
+    std::vector<std::string> silent;
+    for (const release::HolderKey& h : p.holders) {
+      const std::string name = release::stand_in_name(round_.id, h.holder.key);
+      const auto given = good(name, 0, [&](const SignedHeader& header) {
+        if (header.sender != h.holder.key) throw ProtocolError("it is another key holder's.");
+      });
+      const bool taken = given && counts(name, [&] { sum.take_stand_in(request, given->header); });
+      if (!taken && std::ranges::count(names, h.holder.name) == 0) silent.push_back(h.holder.name);
+    }
+    const std::vector<release::OpenedBy> opened = sum.opened();
+    if (std::ranges::all_of(missing, [&](std::size_t h) { return !opened[h].stand_ins.empty(); })) {
+      report_.done.push_back(fmt::format("others stood in for {}", fmt::join(names, ", ")));
+      return true;
+    }
+    await(fmt::format("stand-ins for {} of {}", fmt::join(names, ", "), fmt::join(silent, ", ")),
+          p.stand_in_until);
+    return false;
+  }
+
+  /// Of what the release still needs. After the last day nobody sends it any more.
+  void await(const std::string& what, std::uint64_t until) {
+    if (job_.clock.now <= until) {
+      report_.waits.push_back(fmt::format("{}, until {}", what, time_text(until)));
+      return;
+    }
+    report_.lost = true;
+    report_.done.push_back(
+        fmt::format("{} were wanted until {}, and have not come: the round makes no release. Give it up, so "
+                    "that all know (`muffle coordinator abandon --code missing`)",
+                    what, time_text(until)));
+  }
+
+  /// Whether `take` takes a message; if not, it is put aside.
+  template <class Take>
+  bool counts(const std::string& name, const Take& take) {
     try {
-      sum.take_opening(opening);
+      take();
       return true;
     } catch (const ProtocolError& e) {
-      report_.aside.push_back(release::opening_name(round_.id, holder) + ": " + e.what());
+      report_.aside.push_back(name + ": " + e.what());
       return false;
     }
   }
@@ -210,12 +267,12 @@ class CoordinatorStep {
 
   void release_it(const release::Artifact& artifact, const SealedRound& seal) {
     const std::string bytes = release::artifact_bytes(artifact);
-    // The same messages make the same bytes again, so that the file need not be bound before it is there.
     write_file_atomically(release_file(), bytes);
     const SignedHeader statement =
         release::sign(release::release_statement_of(round_, seal, bytes), job_.key);
-    exchange_.put(release::release_name(round_.id), bytes);
+    // Bound before anybody sees the release: with a late opening in place of stand-ins it would be another.
     statement_.send(release::message_bytes(statement));
+    exchange_.put(release::release_name(round_.id), bytes);
     const std::string stem = release::short_id(round_.id);
     write_file_atomically(job_.folder / (stem + "-privacy.json"), release::privacy_statement_json(artifact));
     write_file_atomically(job_.folder / (stem + "-privacy.txt"), release::privacy_statement_text(artifact));
@@ -239,11 +296,16 @@ class CoordinatorStep {
   Exchange& exchange_;
   const CoordinatorJob& job_;
   release::Journal journal_;
-  BoundMessage seal_, statement_;
+  BoundMessage seal_, request_, statement_, abandonment_;
   StepReport report_;
 };
 
 }  // namespace
+
+StepReport abandon_round(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job,
+                         release::AbandonCode code) {
+  return CoordinatorStep(round, exchange, job).abandon(code);
+}
 
 StepReport coordinator_step(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job) {
   return CoordinatorStep(round, exchange, job).run();

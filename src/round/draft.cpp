@@ -10,6 +10,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
 
@@ -102,9 +103,9 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const Wishes& wishes) {
   if (plan.rounds() > 1)
     throw ConfigError(
-        "privacy.rounds above 1 cannot be proposed to sites by this muffle yet: each round would need acts "
-        "of its "
-        "own.");
+        "a release in several rounds cannot be proposed to sites by this muffle yet: each round would need "
+        "acts of its own. Set privacy.rounds = 1, and write `bins` in the schema for every number, date and "
+        "time: without them bins are learned in a round of their own.");
   const Consortium* charter = members.newest(coordinator);
   if (charter == nullptr)
     throw ConfigError(
@@ -131,18 +132,22 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
   for (const Member* site : sites) p.sites.push_back({site->card.name, site->key});
   const auto n = static_cast<int>(sites.size());
   const int t = wishes.colluding.value_or(few ? 1 : 2);
+  const auto m = static_cast<int>(p.holders.size());
+  const int t_h = wishes.colluding_holders.value_or(1);
   p.title = wishes.title;
   p.charter = charter->id;
   p.plan = std::move(plan);
+  p.self_check = embed::self_check(embed::make_embedder(p.plan));
   p.parties = {.sites = n,
                .expected = wishes.expected.value_or(n),
                .least = wishes.least.value_or(std::max(few ? n - 1 : (6 * n + 9) / 10, t + 1)),
                .colluding = t,
-               .holders = static_cast<int>(p.holders.size()),
-               .colluding_holders = wishes.colluding_holders.value_or(1),
-               .missing_holders = 0};
+               .holders = m,
+               .colluding_holders = t_h,
+               .missing_holders = wishes.missing_holders.value_or(!few && m >= 3 + t_h ? 1 : 0)};
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
+  if (p.parties.missing_holders > 0) p.stand_in_until = wishes.stand_in_until;
   const std::string left =
       draft.left_out.empty() ? "" : fmt::format(" Left out: {}.", fmt::join(draft.left_out, "; "));
   try {
@@ -202,9 +207,14 @@ std::string proposal_in_words(const release::ProposedRound& round) {
     holders.push_back(fmt::format("{} (key {})", h.holder.name, h.number));
   out += fmt::format("sites: {} are invited: {}; {} are expected; fewer than {} make no release\n",
                      p.sites.size(), names_of(p.sites), p.parties.expected, p.parties.least);
-  out += fmt::format("key holders: all {} must open: {}\n", p.holders.size(), fmt::join(holders, ", "));
-  out += fmt::format("contributions until {}; openings until {}\n", date_in_words(p.contribute_until),
+  const auto f = static_cast<std::size_t>(p.parties.missing_holders);
+  out += f == 0
+             ? fmt::format("key holders: all {} must open: {}\n", p.holders.size(), fmt::join(holders, ", "))
+             : fmt::format("key holders: {} of {} must open, and stand in for the others: {}\n",
+                           p.holders.size() - f, p.holders.size(), fmt::join(holders, ", "));
+  out += fmt::format("contributions until {}; openings until {}", date_in_words(p.contribute_until),
                      date_in_words(p.open_until));
+  out += f == 0 ? "\n" : fmt::format("; stand-ins until {}\n", date_in_words(p.stand_in_until));
   return out;
 }
 

@@ -1,6 +1,5 @@
 #include "muffle/round/exchange.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "muffle/core/error.hpp"
@@ -19,11 +18,26 @@ std::span<const ExchangeKind> exchange_kinds() {
   return table;
 }
 
+namespace {
+
+/// None: no kind has such addresses.
+const ExchangeKind* kind_of(std::string_view address) {
+  for (const ExchangeKind& kind : exchange_kinds()) {
+    if (kind.serves(address)) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_far(std::string_view address) {
+  const ExchangeKind* const kind = kind_of(address);
+  return kind != nullptr && kind->is_far;
+}
+
 std::unique_ptr<Exchange> make_exchange(const std::string& address, const http::ClientSettings& network) {
-  const auto kinds = exchange_kinds();
-  const auto found =
-      std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.serves(address); });
-  if (found == kinds.end())
+  const ExchangeKind* const found = kind_of(address);
+  if (found == nullptr)
     throw ConfigError("'" + printable(address) + "' is no place where this muffle can leave messages.");
   return found->make(address, network);
 }

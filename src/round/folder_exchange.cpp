@@ -82,8 +82,7 @@ class FolderExchange final : public Exchange {
       return true;
     throw ProtocolError(
         fmt::format("'{}' is there already, and is another message. It was left as it is: a party sends one "
-                    "message of each "
-                    "kind in a round. Find out who wrote it.",
+                    "message of each kind in a round. Find out who wrote it.",
                     path.string()));
   }
 
@@ -94,7 +93,8 @@ class FolderExchange final : public Exchange {
 
 const ExchangeKind& folder_exchange_kind() {
   static const ExchangeKind kind{
-      "folder", [](std::string_view address) { return address.find("://") == std::string_view::npos; },
+      "folder", /*is_far=*/false,
+      [](std::string_view address) { return address.find("://") == std::string_view::npos; },
       [](const std::string& address, const http::ClientSettings&) -> std::unique_ptr<Exchange> {
         return std::make_unique<FolderExchange>(address);
       }};

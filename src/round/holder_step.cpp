@@ -5,6 +5,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
@@ -27,27 +28,38 @@ class HolderStep {
         own_(own_key(round, job.key)),
         journal_(open_journal(job.folder, job.key, job.clock)),
         opening_(round, exchange, journal_, job.key, job.folder, MessageKind::kOpening,
-                 release::opening_name(round.id, job.key.public_key()), round.length) {}
+                 release::opening_name(round.id, job.key.public_key()), round.length),
+        stand_in_(round, exchange, journal_, job.key, job.folder, MessageKind::kStandIn,
+                  release::stand_in_name(round.id, job.key.public_key()), 0) {}
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
+    // What nobody opens by then, nobody opens, whatever lies in the exchange: a key that is kept can be
+    // betrayed. What was sent or is bound to be sent is kept as bytes.
+    const bool over = job_.clock.now > round_.proposal.open_until;
+    if (over) erase();
+    if (job_.clock.now > round_.proposal.last_day()) erase_shares();
     const std::optional<Message> sent = opening_.sent();
+    const auto code = abandoned(round_, exchange_);
+    if (!sent && code) return std::move(obey(*code));
+    if (over && !sent) {
+      erase_shares();
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
+                      time_text(round_.proposal.open_until)));
+      return std::move(report_);
+    }
     std::optional<release::SealedRound> seal;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0))
       seal.emplace(round_, sealed->header);
     if (seal) require_one_seal(*seal);
     if (sent) {
       erase();
-      receive_release(sent->header.answers);
-    } else if (job_.clock.now > round_.proposal.open_until) {
-      // What nobody opens by then, nobody opens: a key that is kept can be betrayed.
-      erase();
-      report_.lost = true;
-      report_.done.push_back(
-          fmt::format("the round was to be opened until {}: this key holder opens nothing more",
-                      time_text(round_.proposal.open_until)));
+      if (!receive_release(sent->header.answers)) await_release(seal ? &*seal : nullptr);
     } else if (!seal) {
-      report_.waits.push_back("the coordinator's seal");
+      report_.waits.push_back("the coordinator's seal; the round ends " +
+                              time_text(round_.proposal.open_until));
     } else if (may_open(*seal)) {
       open(*seal);
     }
@@ -55,6 +67,37 @@ class HolderStep {
   }
 
  private:
+  /// Opens nothing: not even what it had bound itself to open.
+  StepReport& obey(release::AbandonCode code) {
+    erase();
+    erase_shares();
+    report_.lost = true;
+    report_.done.push_back(fmt::format(
+        "the coordinator has abandoned the round ({}): nothing is opened, and round key {} is erased",
+        name_of(code), own_.number));
+    acknowledge_abandonment();
+    return report_;
+  }
+
+  void acknowledge_abandonment() {
+    const auto message = message_in(exchange_, release::abandonment_name(round_.id), 0);
+    BoundMessage receipt = receipt_message();
+    if (!receipt.sent())
+      receipt.send(release::message_bytes(
+          release::sign(release::receipt_of(round_, message->header, true), job_.key)));
+  }
+
+  BoundMessage receipt_message() {
+    return {round_,
+            exchange_,
+            journal_,
+            job_.key,
+            job_.folder,
+            MessageKind::kReceipt,
+            release::receipt_name(round_.id, job_.key.public_key()),
+            0};
+  }
+
   static const release::HolderKey& own_key(const ProposedRound& round, const crypto::SiteKey& key) {
     const std::optional<std::size_t> place = round.holder(key.public_key());
     if (!place)
@@ -67,11 +110,9 @@ class HolderStep {
     if (!known || *known == seal.id) return;
     throw ProtocolError(
         fmt::format("There are two seals for round key {} of this key holder: {}, which it has opened or is "
-                    "bound to open, and "
-                    "{}. Whoever opens both takes the noise apart, so this one is not opened. The "
-                    "coordinator has signed two "
-                    "lists of contributions, or its folder was restored from an older copy: ask it which, "
-                    "and tell the others.",
+                    "bound to open, and {}. Whoever opens both takes the noise apart, so this one is not "
+                    "opened. The coordinator has signed two lists of contributions, or its folder was "
+                    "restored from an older copy: ask it which, and tell the others.",
                     own_.number, to_hex(*known), to_hex(seal.id)));
   }
 
@@ -113,8 +154,7 @@ class HolderStep {
         return;
       throw ProtocolError(
           "the seal counts a contribution with this site's signature that this site has not made: somebody "
-          "else "
-          "acts with its key, or its folder was restored from an older copy. Nothing was opened.");
+          "else acts with its key, or its folder was restored from an older copy. Nothing was opened.");
     }
   }
 
@@ -123,19 +163,19 @@ class HolderStep {
     if (!job_.has_round_key(own_.number))
       throw ConfigError(fmt::format(
           "the round names round key {} of this key holder, and it is not there: erased after an earlier "
-          "round, or "
-          "left out of the copy that this folder was restored from, as it must be. This key holder counts as "
-          "missing: the round makes no release. Nothing was opened.",
-          own_.number));
+          "round, or left out of the copy that this folder was restored from, as it must be. This key holder "
+          "counts as missing: {}. Nothing was opened.",
+          own_.number, round_.shares_keys() ? "others may stand in for it" : "the round makes no release"));
     KeyHolder role(round_, job_.key, job_.round_key(own_.number));
     if (!journal_.state().seal_of(own_.point))
       journal_.add({JournalEntry::Kind::kSeal, round_.id, own_.point, MessageKind::kSeal, seal.id});
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
-    const std::string bytes = std::move(role).open(seal, *entropy, job_.clock.heartbeat);
-    opening_.send(bytes, own_.point);
+    const KeyHolder::Opened opened = std::move(role).open(seal, *entropy, job_.clock.heartbeat);
+    if (opened.shares) opened.shares->save(job_.shares);  // while the round key is there to make them again
+    opening_.send(opened.message, own_.point);
     erase();
     const auto objections =
-        release::read_opening(release::parse_message(bytes, "the opening").header, seal.sites.size())
+        release::read_opening(release::parse_message(opened.message, "the opening").header, seal.sites.size())
             .objections;
     report_.done.push_back(
         fmt::format("opened the sum of {} contributions{}; round key {} is erased", seal.sites.size(),
@@ -149,18 +189,102 @@ class HolderStep {
       journal_.add({JournalEntry::Kind::kErased, round_.id, own_.point, MessageKind::kSeal, {}});
   }
 
-  void receive_release(const Sha256Digest& seal) {
-    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
-    if (!seen) {
-      report_.waits.push_back("the release");
+  void erase_shares() {
+    if (round_.shares_keys()) crypto::erase_secret_file(job_.shares, "the shares of the round's keys");
+  }
+
+  /// For those who are missing, if the coordinator asks: once, and what is said is bound first. Its shares of
+  /// one answer say nothing alone; two answers could name more key holders than may be missing.
+  void stand_in(const release::SealedRound& seal) {
+    // For this key holder the round is over, whatever the exchange shows now.
+    if (journal_.state().pending(round_.id, MessageKind::kReceipt)) return;
+    if (stand_in_.sent()) return;
+    const release::Proposal& p = round_.proposal;
+    if (job_.clock.now > p.stand_in_until) {
+      erase_shares();
       return;
     }
-    BoundMessage receipt(round_, exchange_, journal_, job_.key, job_.folder, MessageKind::kReceipt,
-                         release::receipt_name(round_.id, job_.key.public_key()), 0);
-    if (receipt.sent()) return;
+    const std::optional<Message> asked = message_in(exchange_, release::stand_in_request_name(round_.id), 0);
+    if (!asked) return;
+    const release::AskedRound request(round_, seal, asked->header);
+    if (job_.clock.now <= p.open_until) {
+      report_.waits.push_back(
+          fmt::format("the end of {}: until then those for whom the coordinator asks may still open",
+                      time_text(p.open_until)));
+      return;
+    }
+    std::vector<std::size_t> opened;
+    std::vector<std::string> names;
+    for (const std::size_t h : request.missing) {
+      if (has_opened(h, seal)) {
+        opened.push_back(h);
+      } else {
+        names.push_back(p.holders[h].holder.name);
+      }
+    }
+    if (!is_there(job_.shares, "the shares of the round's keys", "Nobody was stood in for.")) {
+      report_.done.push_back(
+          "the coordinator asks for stand-ins, and this key holder's shares are gone: left out of the copy "
+          "that its folder was restored from, as they must be. It stands in for nobody");
+      return;
+    }
+    const crypto::HeldShares shares =
+        crypto::HeldShares::load(job_.shares, seal.id, seal.sites.size(), p.holders.size());
+    const std::optional<std::string> bytes = make_stand_in(round_, seal, request, job_.key, shares, opened);
+    if (!bytes) {
+      report_.done.push_back(
+          "the coordinator asks for stand-ins for key holders who have all opened: none is given");
+      return;
+    }
+    stand_in_.send(*bytes);
+    report_.done.push_back(fmt::format("stood in for {}", fmt::join(names, ", ")));
+  }
+
+  bool has_opened(std::size_t holder, const release::SealedRound& seal) {
+    const crypto::SitePublicKey& key = round_.proposal.holders[holder].holder.key;
+    const std::string name = release::opening_name(round_.id, key);
+    try {
+      const std::optional<Message> there = message_in(exchange_, name, round_.length);
+      if (!there) return false;
+      release::require_of_round(round_, there->header, MessageKind::kOpening, seal.id);
+      return there->header.sender == key;
+    } catch (const ProtocolError& e) {
+      report_.aside.push_back(name + ": " + e.what());
+      return false;
+    }
+  }
+
+  /// Of a key holder that has opened: it stands in for others, and waits until the round's last day.
+  void await_release(const release::SealedRound* seal) {
+    const std::string until = time_text(round_.proposal.last_day());
+    if (const auto code = abandoned(round_, exchange_)) {
+      erase_shares();
+      acknowledge_abandonment();  // bound: nobody is stood in for any more, also where it is hidden later
+      report_.lost = true;
+      report_.done.push_back(
+          fmt::format("the coordinator has abandoned the round ({}), after this opening", name_of(*code)));
+      return;
+    }
+    if (seal != nullptr && round_.shares_keys()) stand_in(*seal);
+    report_.lost = job_.clock.now > round_.proposal.last_day();
+    if (report_.lost) {
+      report_.done.push_back(fmt::format("the round ended {}, and made no release", until));
+    } else {
+      report_.waits.push_back("the release; the round ends " + until);
+    }
+  }
+
+  /// @returns whether it is there.
+  bool receive_release(const Sha256Digest& seal) {
+    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
+    if (!seen) return false;
+    erase_shares();
+    BoundMessage receipt = receipt_message();
+    if (receipt.sent()) return true;
     receipt.send(
         release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));
     report_.done.push_back("the round is released; sent a receipt");
+    return true;
   }
 
   const ProposedRound& round_;
@@ -168,7 +292,7 @@ class HolderStep {
   const HolderJob& job_;
   const release::HolderKey& own_;
   release::Journal journal_;
-  BoundMessage opening_;
+  BoundMessage opening_, stand_in_;
   StepReport report_;
 };
 

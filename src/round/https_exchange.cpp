@@ -34,7 +34,7 @@ class HttpsExchange final : public Exchange {
 
 const ExchangeKind& https_exchange_kind() {
   static const ExchangeKind kind{
-      "https", http::is_address,
+      "https", /*is_far=*/true, http::is_address,
       [](const std::string& address, const http::ClientSettings& network) -> std::unique_ptr<Exchange> {
         return std::make_unique<HttpsExchange>(address, network);
       }};

@@ -10,7 +10,6 @@ class MpiTransport final : public Transport {
   explicit MpiTransport(comm::HostComm& job) : job_(job) {}
   int site() const override { return job_.rank(); }
   int sites() const override { return job_.size(); }
-  std::string place() const override { return job_.host(); }
   std::string from_coordinator(const std::string& message) override {
     return comm::broadcast_text(job_, message);
   }

@@ -159,8 +159,7 @@ class Run {
         "'{}' holds {} of {} rounds of this release, whose sums came together otherwise ({}) than this job's "
         "would ({}), and a release states one way for all its rounds: who saw which sums. Go on as the job "
         "began, with as many ranks and the same privacy.site_roster. Or move that file away: the same "
-        "command "
-        "then begins anew, for a new charge. Nothing was drawn.",
+        "command then begins anew, for a new charge. Nothing was drawn.",
         release::rounds_file(job_.file).string(), kept_.rounds(), rounds_, kept_.summed, summed_));
   }
 
@@ -207,10 +206,10 @@ class Run {
 
   void require_same_rounds(release::ReleaseTransaction& transaction) const {
     if (transaction.resume().value_or(release::KeptRounds{}) == kept_) return;
-    throw ProtocolError(fmt::format(
-        "Another job went on with this release, or '{}' was changed meanwhile. This round was not drawn; run "
-        "the command again.",
-        release::rounds_file(job_.file).string()));
+    throw ProtocolError(
+        fmt::format("Another job went on with this release, or '{}' was changed meanwhile. This round was "
+                    "not drawn; run the command again.",
+                    release::rounds_file(job_.file).string()));
   }
 
   /// The coordinator chooses what the next round counts from the released numbers, and tells all sites.
@@ -307,7 +306,6 @@ class Run {
         }
       });
     });
-    if (!transport_.coordinates()) round.hear_charge();
     spdlog::debug("release: the sum begins");
     privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport_); });
     spdlog::debug("release: the sum ends");
@@ -361,9 +359,9 @@ class Run {
       if (kept == 0 || number_ == 0 ||
           std::string_view(e.what()).find(kept_.charge) != std::string_view::npos)
         throw;
-      throw with_sentence(e, fmt::format("{} of {} rounds are kept: the same command goes on with them, for "
-                                         "charge {} alone.",
-                                         kept, rounds_, kept_.charge));
+      throw with_sentence(
+          e, fmt::format("{} of {} rounds are kept: the same command goes on with them, for charge {} alone.",
+                         kept, rounds_, kept_.charge));
     }
   }
 

@@ -25,10 +25,10 @@ void require_same_entropy(Transport& transport, const ReleaseJob& job) {
   const std::string mine = job.insecure_seed ? "seeded" : "secure";
   for (const std::string& theirs : transport.to_all(mine)) {
     if (theirs == mine) continue;
-    throw_agreed(transport,
-                 ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank "
-                             "draws a share of the noise: give it to all of them or to none. Nothing was "
-                             "read."));
+    throw_agreed(
+        transport,
+        ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank draws a "
+                    "share of the noise: give it to all of them or to none. Nothing was read."));
   }
 }
 
@@ -44,10 +44,9 @@ void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t
     const auto read = std::from_chars(all[r].data(), end, count);
     if (read.ec != std::errc{} || read.ptr != end || __builtin_add_overflow(total, count, &total)) {
       throw_agreed(transport,
-                   ProtocolError(fmt::format(
-                       "Rank {} says that its shard holds '{}' records, which cannot be: do all ranks run "
-                       "the same muffle? Nothing was released.",
-                       r, printable(all[r].substr(0, 32)))));
+                   ProtocolError(fmt::format("Rank {} says that its shard holds '{}' records, which cannot "
+                                             "be: do all ranks run the same muffle? Nothing was released.",
+                                             r, printable(all[r].substr(0, 32)))));
     }
   }
   if (total == job.plan.records) return;
@@ -95,8 +94,8 @@ privacy::AggregationMode plan_aggregation(Transport& transport, const ReleaseJob
     for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
       const privacy::NoiseRun& share = terms.shares->shares[p].runs[r];
       spdlog::info(
-          "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, "
-          "of which {} are needed",
+          "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, of "
+          "which {} are needed",
           share.sigma_lattice, terms.shares->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
     }
   }
@@ -128,10 +127,9 @@ void ask_ledger(const ReleaseJob& job, bool charged) {
     }
   }
   if (quote.allowed) return;
-  throw PrivacyError(
-      fmt::format("The privacy budget refuses: {}. No record was read, and nothing was charged, drawn or "
-                  "released.",
-                  quote.text));
+  throw PrivacyError(fmt::format(
+      "The privacy budget refuses: {}. No record was read, and nothing was charged, drawn or released.",
+      quote.text));
 }
 
 Error with_sentence(const Error& e, const std::string& sentence) {

@@ -31,10 +31,10 @@ Round::Round(Terms terms, int site) : terms_(std::move(terms)), site_(site) {
 Round::State Round::state() const { return static_cast<State>(state_.index()); }
 
 void Round::refuse(std::string_view step) const {
-  throw InvariantError(fmt::format(
-      "a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or somebody between "
-      "the sites changes messages.",
-      name_of(state()), step));
+  throw InvariantError(
+      fmt::format("a round that is {} was to {}: nothing was sent. Either this is a bug in muffle, or "
+                  "somebody between the sites changes messages.",
+                  name_of(state()), step));
 }
 
 template <class S>
@@ -107,14 +107,9 @@ void Round::draw_noise(const release::Charge&, privacy::EntropySource* entropy, 
   state_.emplace<Charged>(Charged{std::move(closed), std::move(noise)});
 }
 
-void Round::hear_charge() {
-  if (coordinates()) refuse("take the coordinator's charge as heard");
-  Closed closed = take<Closed>("hear of the charge");
-  state_.emplace<Charged>(Charged{std::move(closed), std::nullopt});
-}
-
 std::vector<std::uint64_t> Round::summand() {
-  Charged charged = take<Charged>("send its summand");
+  Charged charged = coordinates() ? take<Charged>("send its summand")
+                                  : Charged{take<Closed>("send its summand"), std::nullopt};
   KeysAgreed& keys = charged.closed.embedded.keys;
   Wiped<std::uint64_t> sums(std::move(charged.closed.embedded.partial).take({}));
   bool secure = true;

@@ -21,17 +21,15 @@ void AggregationSettings::declare(settings::Keys& keys) {
 
 void AggregationSettings::problems(privacy::Adjacency adjacency, bool own_records,
                                    settings::Problems& problems) const {
-  problems.unless(
-      !distributed || secure,
-      "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the ranks' shares "
-      "are seen one by one, and each is less than the full noise");
+  problems.unless(!distributed || secure,
+                  "privacy.distributed_noise needs privacy.secure_aggregation = true: without masks the "
+                  "ranks' shares are seen one by one, and each is less than the full noise");
   // Records that a shared file's rule deals out move from rank to rank when one comes or goes: then the
   // neighbours differ in a curious rank's own records, too, which theorem 2 does not cover.
-  problems.unless(
-      !distributed || adjacency == privacy::Adjacency::kReplaceOne || own_records,
-      "privacy.distributed_noise under add-remove-one adjacency needs data.shards = \"per-rank\": in a file "
-      "that the ranks share, one record more moves others from rank to rank, also to and from those that "
-      "may collude");
+  problems.unless(!distributed || adjacency == privacy::Adjacency::kReplaceOne || own_records,
+                  "privacy.distributed_noise under add-remove-one adjacency needs data.shards = "
+                  "\"per-rank\": in a file that the ranks share, one record more moves others from rank to "
+                  "rank, also to and from those that may collude");
   problems.unless(site_key.empty() == site_roster.empty(),
                   "privacy.site_key and privacy.site_roster go together: one is there without the other");
   problems.unless(site_key.empty() || secure,

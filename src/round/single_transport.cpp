@@ -6,27 +6,21 @@ namespace {
 
 class SingleTransport final : public Transport {
  public:
-  explicit SingleTransport(std::string place) : place_(std::move(place)) {}
   int site() const override { return 0; }
   int sites() const override { return 1; }
-  std::string place() const override { return place_; }
   std::string from_coordinator(const std::string& message) override { return message; }
   std::vector<std::string> to_coordinator(const std::string& message) override { return {message}; }
   std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
     return std::move(values);
   }
-
- private:
-  std::string place_;
 };
 
 }  // namespace
 
 const TransportKind& single_transport_kind() {
-  static const TransportKind kind{"single", [](const comm::HostComm& job) { return job.size() == 1; },
-                                  [](comm::HostComm& job) -> std::unique_ptr<Transport> {
-                                    return std::make_unique<SingleTransport>(job.host());
-                                  }};
+  static const TransportKind kind{
+      "single", [](const comm::HostComm& job) { return job.size() == 1; },
+      [](comm::HostComm&) -> std::unique_ptr<Transport> { return std::make_unique<SingleTransport>(); }};
   return kind;
 }
 

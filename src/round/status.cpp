@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
 #include "muffle/round/draft.hpp"
 
 namespace muffle::round {
@@ -39,7 +40,22 @@ class Reader {
       return std::nullopt;
     }
   }
-  bool has(const std::string& name) { return left_.erase(name) > 0; }
+  /// Likewise of the release, which is no message.
+  template <class Accept>
+  bool take_release(const Accept& accept) {
+    const std::string name = release::release_name(round_.id);
+    if (left_.erase(name) == 0) return false;
+    try {
+      const auto bytes =
+          exchange_.get(name, release::most_bytes(round_.length) + release::kMostBytesWithoutNumbers);
+      if (!bytes) return false;
+      accept(*bytes);
+      return true;
+    } catch (const ProtocolError& error) {
+      out_.set_aside.push_back({name, error.what()});
+      return false;
+    }
+  }
   void set_others_aside() {
     for (const std::string& name : left_)
       out_.set_aside.push_back({name, "no message of this round is called so."});
@@ -65,12 +81,20 @@ void require_sender(const SignedHeader& header, const crypto::SitePublicKey& sen
   if (header.sender != sender) throw ProtocolError("it is signed by somebody else than its name says.");
 }
 
-std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened) {
+/// @param asked  key holders whom others are asked to stand in for
+std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t opened, std::size_t asked) {
   const auto answered = static_cast<std::size_t>(
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
+  if (s.released && s.abandoned)
+    return "released, and abandoned: the coordinator has signed both. Ask it; the release can be verified.";
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
+    if (asked > 0 && s.now > s.stand_in_until)
+      return "the last day of stand-ins has passed: the coordinator decides what becomes of the round.";
+    if (asked > 0)
+      return fmt::format("waits for key holders to stand in for {}.",
+                         asked == 1 ? "one who is missing" : "those who are missing");
     return s.now > s.open_until
                ? "the last day of openings has passed: the coordinator decides what becomes of the round."
                : "waits for key holders to open.";
@@ -82,6 +106,10 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
   return contributed < static_cast<std::size_t>(s.least)
              ? "ended: too few sites contributed before the deadline."
              : "the deadline has passed: the coordinator seals.";
+}
+
+std::string stand_ins_in_words(const RoundStatus& s) {
+  return s.stand_in_until == 0 ? "" : ", stand-ins until " + date_in_words(s.stand_in_until);
 }
 
 std::string escaped(const std::string& text) {
@@ -128,10 +156,10 @@ constexpr char kStyle[] =
     "@media(prefers-color-scheme:dark){:root{--line:#445;--done:#7ddba3;--open:#f0c060}}\n"
     "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem}\n"
     "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2rem;overflow-wrap:anywhere}\n"
-    "table{border-collapse:collapse;width:100%}\n"
+    "table{border-collapse:collapse;width:100%;table-layout:fixed}\n"
+    "th:nth-child(1){width:42%}th:nth-child(2){width:20%}\n"
     "th,td{text-align:left;vertical-align:top;padding:.35rem .6rem .35rem 0;border-bottom:1px solid "
-    "var(--line);"
-    "overflow-wrap:anywhere}\n"
+    "var(--line);overflow-wrap:anywhere}\n"
     ".done{color:var(--done)}.open{color:var(--open)}code{font-size:.95em;overflow-wrap:anywhere}\n";
 
 }  // namespace
@@ -143,6 +171,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   out.title = printable(p.title);
   out.contribute_until = p.contribute_until;
   out.open_until = p.open_until;
+  out.stand_in_until = p.stand_in_until;
   out.now = now;
   out.least = p.parties.least;
   Reader reader(exchange, round, out);
@@ -179,41 +208,97 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       party.state = "did not answer";
     }
   }
+  std::optional<release::AskedRound> request;
+  (void)reader.take(release::stand_in_request_name(round.id), [&](const SignedHeader& header) {
+    if (!seal || !round.shares_keys())
+      throw ProtocolError("nobody can stand in for anybody in this round yet.");
+    request.emplace(round, *seal, header);
+  });
+  std::optional<release::StandIns> stand_ins;
+  if (seal) stand_ins.emplace(round, *seal);
   for (const release::HolderKey& h : p.holders) {
+    const bool stood_in = reader
+                              .take(release::stand_in_name(round.id, h.holder.key),
+                                    [&](const SignedHeader& header) {
+                                      require_sender(header, h.holder.key);
+                                      if (!request) throw ProtocolError("nobody has asked for stand-ins.");
+                                      stand_ins->take(*request, header);
+                                    })
+                              .has_value();
+    const auto place = static_cast<std::size_t>(out.holders.size());
     RoundStatus::Party& party = out.holders.emplace_back(
         RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
+    std::vector<crypto::SitePublicKey> objections;
     const auto opening =
         reader.take(release::opening_name(round.id, h.holder.key), [&](const SignedHeader& header) {
           require_sender(header, h.holder.key);
-          if (header.kind != release::MessageKind::kOpening || header.round != round.id || !seal ||
-              header.answers != seal->id)
-            throw ProtocolError("it is no opening of this round's seal.");
+          if (!seal) throw ProtocolError("there is no seal that it could open.");
+          objections = release::check_opening(round, *seal, header).objections;
         });
-    if (!opening) continue;
+    if (!opening) {
+      if (request && std::ranges::count(request->missing, place) > 0)
+        party.state = "is missing: the others are asked to stand in";
+      continue;
+    }
     party.answered = true;
-    party.state = "opened";
+    party.state = !objections.empty() ? "opened, and objects to some contributions"
+                  : stood_in          ? "opened, and stood in"
+                                      : "opened";
     ++opened;
   }
-  out.released = reader.has(release::release_name(round.id));
-  (void)reader.take(release::release_statement_name(round.id),
-                    [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
-  for (const crypto::SignerKey& site : p.sites)
-    (void)reader.take(release::receipt_name(round.id, site.key), [](const SignedHeader&) {});
-  for (const release::HolderKey& h : p.holders)
-    (void)reader.take(release::receipt_name(round.id, h.holder.key), [](const SignedHeader&) {});
+  std::optional<release::AbandonCode> code;
+  const auto abandonment = reader.take(release::abandonment_name(round.id), [&](const SignedHeader& header) {
+    code = release::check_abandonment(round, header);
+  });
+  out.abandoned = code.has_value();
+  const auto statement =
+      reader.take(release::release_statement_name(round.id),
+                  [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
+  out.released = reader.take_release([&](const std::string& bytes) {
+    if (!seal || !statement)
+      throw ProtocolError("there is no statement of the coordinator's that it goes with.");
+    release::check_release_statement(round, seal->id, *statement, bytes);
+  });
+  std::set<crypto::SitePublicKey> parties;
+  for (const crypto::SignerKey& site : p.sites) parties.insert(site.key);
+  for (const release::HolderKey& h : p.holders) parties.insert(h.holder.key);
+  for (const crypto::SitePublicKey& party : parties)
+    (void)reader.take(release::receipt_name(round.id, party), [&](const SignedHeader& header) {
+      require_sender(header, party);
+      if (!statement && !abandonment) throw ProtocolError("there is no release that it could be of.");
+      const bool of_release = statement && header.answers == statement->id();
+      (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
+    });
   reader.set_others_aside();
-  out.stage = stage_of(out, contributed, opened);
+  if (code && !out.released) {
+    for (auto* parties_of : {&out.sites, &out.holders}) {
+      for (RoundStatus::Party& party : *parties_of) {
+        if (!party.answered) party.state = "not asked any more";
+      }
+    }
+  }
+  out.stage = code && !out.released
+                  ? fmt::format(
+                        "abandoned by the coordinator ({}): it makes no release. What "
+                        "sites were charged stays charged.",
+                        name_of(*code))
+                  : stage_of(out, contributed, opened, request ? request->missing.size() : 0);
   return out;
 }
 
 std::string status_text(const RoundStatus& s) {
   std::string out = fmt::format("round {}: {}\n  {}\n", s.id, s.title, s.stage);
-  out += fmt::format("  contributions until {}; openings until {}; now {}\n",
-                     date_in_words(s.contribute_until), date_in_words(s.open_until), date_in_words(s.now));
+  out += fmt::format("  contributions until {}; openings until {}{}; now {}\n",
+                     date_in_words(s.contribute_until), date_in_words(s.open_until), stand_ins_in_words(s),
+                     date_in_words(s.now));
+  std::size_t widest = 20;
+  for (const auto* parties : {&s.sites, &s.holders}) {
+    for (const RoundStatus::Party& party : *parties) widest = std::max(widest, party.name.size());
+  }
   for (const RoundStatus::Party& site : s.sites)
-    out += fmt::format("  site        {:20} {}\n", site.name, site.state);
+    out += fmt::format("  site        {:{}} {}\n", site.name, widest, site.state);
   for (const RoundStatus::Party& holder : s.holders)
-    out += fmt::format("  key holder  {:20} {}\n", holder.name, holder.state);
+    out += fmt::format("  key holder  {:{}} {}\n", holder.name, widest, holder.state);
   for (const SetAside& aside : s.set_aside)
     out += fmt::format("  kept aside  {}: {}\n", printable(aside.name), printable(aside.why));
   return out;
@@ -229,12 +314,11 @@ std::string status_html(const std::vector<RoundStatus>& rounds, const std::vecto
   for (const RoundStatus& s : rounds) {
     out += fmt::format(
         "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
-        "{}. As "
-        "of {}. Fewer than {} contributions make no release.</p>\n"
+        "{}{}. As of {}. Fewer than {} contributions make no release.</p>\n"
         "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
         escaped(s.title), s.id, escaped(s.stage), date_in_words(s.contribute_until),
-        date_in_words(s.open_until), date_in_words(s.now), s.least, rows("site", s.sites),
-        rows("key holder", s.holders));
+        date_in_words(s.open_until), stand_ins_in_words(s), date_in_words(s.now), s.least,
+        rows("site", s.sites), rows("key holder", s.holders));
     out += aside_list(s.set_aside);
   }
   if (!aside.empty()) out += "<h2>Of no round</h2>\n" + aside_list(aside);

@@ -50,24 +50,21 @@ std::optional<Message> BoundMessage::sent() {
     there = message_in(exchange_, name_, numbers_);
   } catch (const ProtocolError& e) {
     throw ProtocolError(
-        fmt::format("what lies in the exchange under this party's name is no message of its own: {} "
-                    "Remove it, and find out who put it there.",
+        fmt::format("what lies in the exchange under this party's name is no message of its own: {} Remove "
+                    "it, and find out who put it there.",
                     e.what()));
   }
   if (there &&
       (there->header.sender != party_ || there->header.round != round_.id || there->header.kind != kind_))
     throw ProtocolError(
         fmt::format("'{}' in the exchange is not signed by this party, or is of another round or kind: "
-                    "somebody else put it "
-                    "there. Remove it, and find out who.",
+                    "somebody else put it there. Remove it, and find out who.",
                     name_));
   if (there && there->header.id() != bound)
     throw ProtocolError(
         fmt::format("'{}' in the exchange is this party's own, and its journal {}. Either the party's folder "
-                    "was restored from "
-                    "an older copy, or somebody else acts with its key. It says nothing more in this round; "
-                    "restore the newest "
-                    "journal.",
+                    "was restored from an older copy, or somebody else acts with its key. It says nothing "
+                    "more in this round; restore the newest journal.",
                     name_, bound ? "binds it to another one" : "does not know it"));
   if (!bound) return std::nullopt;
   std::optional<Message> own = at(kept_);
@@ -77,8 +74,7 @@ std::optional<Message> BoundMessage::sent() {
     if (!own)
       throw ProtocolError(
           fmt::format("this party's journal binds it to a message, its {}, that is neither in '{}' nor in "
-                      "the exchange. No other "
-                      "one is made: put the file back from a copy.",
+                      "the exchange. No other one is made: put the file back from a copy.",
                       name_of(kind_), kept_.string()));
     write_file_atomically(kept_, release::message_bytes(own->header, own->numbers));
   }
@@ -113,6 +109,15 @@ std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256D
   if (!bytes) return std::nullopt;
   release::check_release_statement(round, seal, statement->header, *bytes);
   return SeenRelease{std::move(*bytes), statement->header};
+}
+
+std::optional<release::AbandonCode> abandoned(const ProposedRound& round, Exchange& exchange) {
+  try {
+    const auto message = message_in(exchange, release::abandonment_name(round.id), 0);
+    if (message) return release::check_abandonment(round, message->header);
+  } catch (const ProtocolError&) {  // anybody can put a file there: the status names it
+  }
+  return std::nullopt;
 }
 
 std::string time_text(std::uint64_t seconds) {

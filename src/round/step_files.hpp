@@ -54,6 +54,9 @@ struct SeenRelease {
 std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256Digest& seal,
                                        Exchange& exchange);
 
+/// Why the coordinator has given the round up; none: it has not. What only lies under that name is none.
+std::optional<release::AbandonCode> abandoned(const ProposedRound& round, Exchange& exchange);
+
 /// "2026-12-01 12:00 UTC".
 std::string time_text(std::uint64_t seconds);
 std::unique_ptr<privacy::EntropySource> entropy_of(const MakeEntropy& make);

@@ -3,21 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <chrono>
 #include <iterator>
-#include <optional>
+#include <map>
+#include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
-#include "muffle/round/consortium_folder.hpp"
 
 namespace muffle::round {
 namespace {
 
+using release::Message;
+
 constexpr char kFolder[] = "exchange";
 /// Of what is this party's own, and lies on its own disk.
 constexpr std::uint64_t kAnySize = std::uint64_t{1} << 36;
+/// So many are named one by one.
+constexpr std::size_t kMostNamed = 20;
 
 /// A charter and a proposal before what rests on them; a statement (.mfm) before what it speaks of (.mfl).
 int order_of(const std::string& name) {
@@ -25,29 +31,8 @@ int order_of(const std::string& name) {
   return name.ends_with(".mfl") ? 2 : 1;
 }
 
-/// The most bytes that a message of this name may have, by the proposals that are known.
-using Most = std::function<std::uint64_t(const std::string& name)>;
-
-void carry(Exchange& from, Exchange& to, std::vector<std::string> names, const Most& most,
-           std::vector<std::string>& carried, std::vector<std::string>& refused) {
-  std::ranges::stable_sort(names, {}, order_of);
-  for (const std::string& name : names) {
-    try {
-      const auto bytes = from.get(name, most(name));
-      if (!bytes) continue;
-      to.put(name, *bytes);
-      carried.push_back(name);
-    } catch (const ProtocolError& e) {
-      refused.emplace_back(e.what());
-    }
-  }
-}
-
-/// What a server may send: it may be anybody's, and memory is this party's.
-std::uint64_t most_by(const Proposals& proposals, const std::string& name) {
-  const auto round = std::ranges::find_if(
-      proposals.rounds, [&](const Proposals::Entry& e) { return release::is_of_round(name, e.round.id); });
-  return kMostMemberBytes + (round == proposals.rounds.end() ? 0 : release::most_bytes(round->round.length));
+bool is_of_no_round(std::string_view name) {
+  return name.starts_with("card-") || name.starts_with("charter-") || name.starts_with("round-keys-");
 }
 
 std::vector<std::string> missing(const std::vector<std::string>& all, const std::vector<std::string>& here) {
@@ -56,37 +41,159 @@ std::vector<std::string> missing(const std::vector<std::string>& all, const std:
   return out;
 }
 
+class Synchronisation {
+ public:
+  Synchronisation(Exchange& local, Exchange& remote, const SyncLimits& limits)
+      : local_(local), remote_(remote), limits_(limits), here_(local.list()), there_(remote.list()) {}
+
+  Synced run(const std::vector<std::string>& own) && {
+    std::vector<std::string> names = missing(there_, here_);
+    std::ranges::stable_sort(names, {}, order_of);
+    known_ = static_cast<std::size_t>(std::ranges::count_if(here_, [](const std::string& name) {
+      return is_of_no_round(name) || release::is_proposal_name(name);
+    }));
+    for (const std::string& name : names) {
+      if (!time_left()) break;
+      or_refused(out_.refused, name, [&] { fetch(name); });
+    }
+    for (const std::string& name : missing(here_, there_)) {
+      if (release::is_name_of_ours(name)) or_refused(out_.refused, name, [&] { send(name, out_.sent); });
+    }
+    std::vector<std::string> same;
+    for (const std::string& name : own) {  // the same bytes again are no error, others are
+      if (std::ranges::binary_search(here_, name) && std::ranges::binary_search(there_, name))
+        or_refused(out_.conflicts, name, [&] { send(name, same); });
+    }
+    return std::move(out_);
+  }
+
+ private:
+  template <class Action>
+  static void or_refused(std::vector<SetAside>& refused, const std::string& name, const Action& action) {
+    try {
+      action();
+    } catch (const ProtocolError& e) {
+      refused.push_back({name, e.what()});
+    }
+  }
+
+  bool time_left() {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
+    if (taken.count() <= limits_.seconds && bytes_ <= limits_.bytes) return true;
+    out_.unfinished =
+        fmt::format("more than {} was to be fetched at once: the rest is left to the next time.",
+                    bytes_ > limits_.bytes ? fmt::format("{} bytes", limits_.bytes)
+                                           : fmt::format("{} s", limits_.seconds));
+    return false;
+  }
+
+  void send(const std::string& name, std::vector<std::string>& sent) {
+    const auto bytes = local_.get(name, kAnySize);
+    if (!bytes) return;
+    remote_.put(name, *bytes);
+    sent.push_back(name);
+  }
+
+  void fetch(const std::string& name) {
+    if (!release::is_name_of_ours(name)) throw ProtocolError("no message is called so.");
+    const std::uint64_t most = most_of(name);
+    const auto bytes = remote_.get(name, most);
+    if (!bytes) return;
+    bytes_ += bytes->size();
+    if (name.ends_with(".mfl")) {
+      require_stated(name, *bytes);
+    } else {
+      require_message(name, *bytes);
+    }
+    local_.put(name, *bytes);
+    if (is_of_no_round(name) || release::is_proposal_name(name)) ++known_;
+    out_.fetched.push_back(name);
+  }
+
+  /// The most bytes that it may have. @throws ProtocolError  it is of nothing that is known here.
+  std::uint64_t most_of(const std::string& name) {
+    if (is_of_no_round(name) || release::is_proposal_name(name)) {
+      if (known_ >= limits_.messages)
+        throw ProtocolError(fmt::format(
+            "{} cards, charters, keys and proposals lie here, and no more are taken.", limits_.messages));
+      return order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords;
+    }
+    if (!rounds_) read_rounds();
+    const auto found = rounds_->find(name);
+    if (found == rounds_->end())
+      throw ProtocolError("it is of no round of the pinned coordinator's that is here, or of nobody in it.");
+    return found->second;
+  }
+
+  /// What every message of the known rounds is called, and how large it may be.
+  void read_rounds() {
+    rounds_.emplace();
+    if (!limits_.coordinator) return;
+    for (const Proposals::Entry& entry : read_proposals(local_).rounds) {
+      const release::ProposedRound& round = entry.round;
+      if (round.coordinator == *limits_.coordinator) rounds_->merge(release::messages_of(round));
+    }
+  }
+
+  void require_message(const std::string& name, const std::string& bytes) const {
+    const release::SignedHeader header = release::parse_message(bytes, name).header;
+    if (!release::is_called(name, header))
+      throw ProtocolError(
+          fmt::format("it is another message than its name says, a {}.", name_of(header.kind)));
+    if (release::is_proposal_name(name) && limits_.coordinator && header.sender != *limits_.coordinator)
+      throw ProtocolError("it is of another coordinator than the one that is pinned.");
+  }
+
+  /// A release is no message: its coordinator's statement says which bytes it is.
+  void require_stated(const std::string& name, const std::string& bytes) const {
+    const std::string statement = name.substr(0, name.size() - 1) + "m";
+    const auto said = local_.get(statement, release::kMostBytesOfWords);
+    if (said) {
+      const release::SignedHeader header = release::parse_message(*said, statement).header;
+      if (header.sender == limits_.coordinator && header.body.is_object() &&
+          header.body.value("release_sha256", nlohmann::json()) == to_hex(sha256(PublicBytes(bytes))))
+        return;
+    }
+    throw ProtocolError("it is not the release that the coordinator has stated.");
+  }
+
+  Exchange& local_;
+  Exchange& remote_;
+  const SyncLimits& limits_;
+  const std::vector<std::string> here_, there_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::size_t known_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::optional<std::map<std::string, std::uint64_t>> rounds_;  // read once those that are new are here
+  Synced out_;
+};
+
+std::string named(const std::vector<SetAside>& all) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostNamed); ++i)
+    out += fmt::format("not taken  {}: {}\n", printable(all[i].name), printable(all[i].why));
+  if (all.size() > kMostNamed) out += fmt::format("not taken  {} more\n", all.size() - kMostNamed);
+  return out;
+}
+
 }  // namespace
 
-Synced synchronise(Exchange& local, Exchange& remote, const std::vector<std::string>& own) {
-  const std::vector<std::string> there = remote.list(), here = local.list();
-  Synced out;
-  std::vector<std::string> refused;
-  std::optional<Proposals> proposals;  // read once those that are new are here
-  carry(
-      remote, local, missing(there, here),
-      [&](const std::string& name) {
-        if (order_of(name) == 0) return kMostMemberBytes;
-        if (!proposals) proposals = read_proposals(local);
-        return most_by(*proposals, name);
-      },
-      out.fetched, refused);
-  const Most any = [](const std::string&) { return kAnySize; };
-  carry(local, remote, missing(here, there), any, out.sent, refused);
-  std::vector<std::string> on_both, same;
-  std::ranges::copy_if(own, std::back_inserter(on_both), [&](const std::string& name) {
-    return std::ranges::binary_search(here, name) && std::ranges::binary_search(there, name);
-  });
-  carry(local, remote, on_both, any, same, refused);  // the same bytes again are no error, others are
-  if (!refused.empty())
-    throw ProtocolError(fmt::format("{} messages were fetched and {} sent; {} were not taken: {}",
-                                    out.fetched.size(), out.sent.size(), refused.size(),
-                                    fmt::join(refused, " / ")));
+Synced synchronise(Exchange& local, Exchange& remote, const std::vector<std::string>& own,
+                   const SyncLimits& limits) {
+  return Synchronisation(local, remote, limits).run(own);
+}
+
+std::string in_words(const Synced& synced) {
+  std::string out;
+  for (const std::string& name : synced.fetched) out += fmt::format("fetched  {}\n", name);
+  for (const std::string& name : synced.sent) out += fmt::format("sent     {}\n", name);
+  out += named(synced.conflicts) + named(synced.refused);
+  if (!synced.unfinished.empty()) out += synced.unfinished + "\n";
   return out;
 }
 
 std::string working_exchange(const std::filesystem::path& party, const std::string& address) {
-  if (!http::is_address(address)) return address;
+  if (!is_far(address)) return address;
   const std::filesystem::path folder = party / kFolder;
   ensure_writable_folder(folder);
   return folder.string();

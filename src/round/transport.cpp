@@ -53,7 +53,8 @@ std::vector<std::string> Transport::to_all(const std::string& message) {
 
 void Transport::agree(const std::string& what, bool share_message, const std::function<void()>& step) {
   comm::agree(
-      site(), place(), [this](const std::string& mine) { return to_all(mine); }, what, share_message, step);
+      site(), /*host=*/"", [this](const std::string& mine) { return to_all(mine); }, what, share_message,
+      step);
 }
 
 bool Transport::coordinator_says(bool yes) { return from_coordinator(yes ? "yes" : "no") == "yes"; }

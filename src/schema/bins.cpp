@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "muffle/schema/table_text.hpp"
@@ -27,7 +28,35 @@ std::vector<double> edges_at(const Column& column, const Grid& grid,
   return edges;
 }
 
+/// Of a number whose bins are learned: how many values each have a cell of their own, in how many equal parts
+/// others are cut, and by which factor the cells grow with the distance from 0.
+constexpr std::uint64_t kMostSingleValues = 256, kEqualParts = 128, kEqualPartsOfTime = 256;
+constexpr double kGrowth = 1.1;
+
 }  // namespace
+
+std::vector<double> fine_bins(const Column& column) {
+  const Grid grid = grid_with(column);
+  const std::uint64_t values = grid.count();
+  if (values <= kMostSingleValues) return equal_bins(column, values);
+  const bool time = column.type == ColumnType::kDate || column.type == ColumnType::kDatetime;
+  if (time) return equal_bins(column, kEqualPartsOfTime);
+  std::set<std::uint64_t> firsts{0, 1, values - 1, values};
+  for (std::uint64_t i = 1; i < kEqualParts; ++i)
+    firsts.insert(static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * values / kEqualParts));
+  // Zero's place among the values, where it is one of them or would be.
+  const double zero = std::round(-column.lo / column.step), last = static_cast<double>(values - 1);
+  const auto add = [&](double at) {
+    if (at > 0 && at <= last) firsts.insert(static_cast<std::uint64_t>(at));
+  };
+  add(zero);
+  add(zero + 1);
+  for (double apart = 1; apart <= std::max(std::fabs(zero), std::fabs(last - zero)); apart *= kGrowth) {
+    add(zero + std::round(apart));
+    add(zero - std::round(apart) + 1);
+  }
+  return edges_at(column, grid, {firsts.begin(), firsts.end()});
+}
 
 std::vector<double> equal_bins(const Column& column, std::size_t count) {
   const Grid grid = grid_with(column);

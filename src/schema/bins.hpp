@@ -15,4 +15,10 @@ std::vector<double> equal_bins(const Column& column, std::size_t count);
 /// value are left out, so there may be fewer. Empty: lo is below 0.
 std::vector<double> logarithmic_bins(const Column& column, std::size_t count);
 
+/// Edges of the cells over which a release learns bins, where nobody wrote some: a public grid, by bounds and
+/// step alone. Every value where there are at most 256; else the union of 128 equal parts, of parts that grow
+/// by a tenth with the distance from 0, and of cells for lo, hi and 0 alone. Of dates and times 256 equal
+/// parts.
+std::vector<double> fine_bins(const Column& column);
+
 }  // namespace muffle::schema

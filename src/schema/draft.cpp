@@ -71,8 +71,8 @@ std::string column_toml(const DraftColumn& c) {
     if (c.type == ColumnType::kDecimal) {
       out += line_of("decimals", c.decimals ? std::optional(std::to_string(*c.decimals)) : std::nullopt,
                      "places after the point");
-      if (c.step) out += fmt::format("step = {}\n", exact_text(*c.step));
     }
+    if (c.step) out += fmt::format("step = {}\n", exact_text(*c.step));
     out += line_of("lo", literal(c.lo), "the least value that there can be");
     out += line_of("hi", literal(c.hi), "the largest value that there can be");
   }

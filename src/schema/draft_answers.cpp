@@ -43,13 +43,34 @@ void be_label(DraftColumn& c) {
   c.missing.reset();
 }
 
-/// A bound: as the column's fields are written, or in muffle's own way.
-std::optional<double> bound(const DraftColumn& c, const std::string& text) {
+bool is_amount(ColumnType type) { return type == ColumnType::kInteger || type == ColumnType::kDecimal; }
+
+/// A bound: as the column's fields are written, or in muffle's own way. Of numbers in the file's marks the
+/// text becomes one in muffle's own; empty: it can be read in two ways.
+std::optional<double> bound(const DraftColumn& c, std::string& text) {
+  std::optional<double> in_file;
   if (!c.notation.is_plain() && c.notation.format != kFillIn) {
-    if (const auto value =
-            NumberText(c.type, c.notation, c.decimals.value_or(15), c.lo.value_or(0)).parse(text);
-        value && c.type != ColumnType::kInteger && c.type != ColumnType::kDecimal)
-      return value;
+    in_file = NumberText(c.type, c.notation, c.decimals.value_or(15), c.lo.value_or(0)).parse(text);
+    if (in_file && !is_amount(c.type)) return in_file;
+    Notation marks = c.notation;
+    marks.prefix.clear();
+    marks.suffix.clear();
+    if (!in_file && !marks.is_plain() && is_amount(c.type) && negative_style(marks))
+      in_file = NumberText(c.type, marks, 15, 0).parse(text);
+  }
+  if (const auto own = parse_number(c.type, text); own && in_file && *own != *in_file) {
+    text.clear();
+    return std::nullopt;
+  } else if (!own && in_file) {
+    const std::size_t mark = text.rfind(c.notation.decimal_mark);
+    const std::size_t places =
+        mark == std::string::npos
+            ? 0
+            : std::min(text.find_first_not_of("0123456789", mark + c.notation.decimal_mark.size()),
+                       text.size()) -
+                  mark - c.notation.decimal_mark.size();
+    text = fmt::format("{:.{}f}", *in_file, places);
+    return in_file;
   }
   auto value = parse_number(c.type, text);
   if (!value && is_temporal_type(c.type) && c.type != ColumnType::kDate)
@@ -156,16 +177,22 @@ std::string bounds_example(const DraftColumn& c) {
 }
 
 std::string take_bounds(const std::string& line, DraftColumn& c) {
-  const auto list = split_list(line);
+  auto list = split_list(line);
   if (!list || list->size() != 2)
-    return "Two values with a comma between them; numbers have a point, not a comma.";
-  const bool number = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
+    return "Two values with a comma between them. One with a comma in it is put in quotes.";
+  const bool number = is_amount(c.type);
   std::array<double, 2> values{};
   std::array<std::string, 2> codes{c.notation.bottom_code, c.notation.top_code};
   for (std::size_t k = 0; k < 2; ++k) {
-    const std::string& text = (*list)[k];
+    const std::string typed = (*list)[k];
+    std::string& text = (*list)[k];
     auto value = bound(c, text);
-    const auto code = number && !value ? bound_code(text) : std::nullopt;
+    if (text.empty() && !typed.empty())
+      return fmt::format(
+          "'{}' can be two numbers: leave out marks of thousands, and put a point before decimals.",
+          printable(typed));
+    auto code = number && !value ? bound_code(text, c.notation) : std::nullopt;
+    if (number && !value && !code) code = bound_code(text);
     if (code && code->top == (k == 1)) {
       const double step =
           c.type == ColumnType::kInteger

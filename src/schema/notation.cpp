@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/core/text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -21,7 +22,6 @@ constexpr std::string_view kMinus = "\u2212";
 constexpr std::string_view kBlanks[] = {" ", "\u00A0", "\u202F", "\u2009", "\u2007", "\t"};
 constexpr std::string_view kApostrophes[] = {"'", "\u2019"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool has_digit(std::string_view text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
 /// How many bytes at the text's beginning are one of these.
@@ -58,17 +58,21 @@ std::size_t mark_at(std::string_view text, std::string_view mark) {
   return text.starts_with(mark) ? mark.size() : 0;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  while (const std::size_t n = one_of(kBlanks, text)) text.remove_prefix(n);
-  for (bool more = true; more;) {
-    more = false;
-    for (const std::string_view blank : kBlanks) {
-      if (!text.ends_with(blank)) continue;
-      text.remove_suffix(blank.size());
-      more = true;
-    }
+std::optional<NegativeStyle> negative_style(const Notation& n) {
+  std::string_view sign = n.negative;
+  const std::string_view prefix = trimmed(n.prefix), suffix = trimmed(n.suffix);
+  bool inside = false;
+  if (!prefix.empty() && sign.starts_with(prefix)) {
+    sign.remove_prefix(prefix.size());
+    inside = true;
   }
-  return text;
+  if (!suffix.empty() && sign.ends_with(suffix)) {
+    sign.remove_suffix(suffix.size());
+    inside = true;
+  }
+  const auto found = std::find(std::begin(kNegatives), std::end(kNegatives), trimmed(sign));
+  if (found == std::end(kNegatives)) return std::nullopt;
+  return NegativeStyle{*found, inside};
 }
 
 bool Notation::is_plain() const {
@@ -86,7 +90,7 @@ NumberText::NumberText(ColumnType type, Notation notation, int decimals, double 
 std::optional<double> NumberText::parse(std::string_view text) const {
   if (format_) return format_->parse(trimmed(text), first_year_);
   if (notation_.is_plain()) return parse_number(type_, text);
-  const auto value = parse_marked(without_blanks(trimmed(text)));
+  const auto value = parse_marked(trimmed(text));
   return value && type_ == ColumnType::kInteger && *value != std::floor(*value) ? std::nullopt : value;
 }
 
@@ -94,27 +98,31 @@ std::optional<double> NumberText::parse(std::string_view text) const {
 /// from outside to inside.
 std::optional<double> NumberText::parse_marked(std::string_view text) const {
   bool negative = false;
-  if (notation_.negative == "(1)" && text.starts_with('(') && text.ends_with(')')) {
+  const std::string_view sign = negative_style(notation_).value_or(NegativeStyle{}).sign;
+  const auto take_parentheses = [&] {
+    if (sign != "(1)" || !text.starts_with('(') || !text.ends_with(')')) return;
     negative = true;
-    text = without_blanks(text.substr(1, text.size() - 2));
-  }
+    text = trimmed(text.substr(1, text.size() - 2));
+  };
+  take_parentheses();
   negative = take_minus(text) || negative;
-  if (const std::string_view prefix = without_blanks(notation_.prefix); !prefix.empty()) {
-    text = without_blanks(text);
+  if (const std::string_view prefix = trimmed(notation_.prefix); !prefix.empty()) {
+    text = trimmed(text);
     if (!text.starts_with(prefix)) return std::nullopt;
-    text = without_blanks(text.substr(prefix.size()));
+    text = trimmed(text.substr(prefix.size()));
     negative = take_minus(text) || negative;
   }
-  if (const std::string_view suffix = without_blanks(notation_.suffix); !suffix.empty()) {
+  if (const std::string_view suffix = trimmed(notation_.suffix); !suffix.empty()) {
     if (!text.ends_with(suffix)) return std::nullopt;
-    text = without_blanks(text.substr(0, text.size() - suffix.size()));
+    text = trimmed(text.substr(0, text.size() - suffix.size()));
   }
-  if (notation_.negative == "1-" && text.ends_with('-')) {
+  if (!negative) take_parentheses();  // within prefix and suffix
+  if (sign == "1-" && text.ends_with('-')) {
     negative = true;
     text.remove_suffix(1);
   }
   if (!negative && text.starts_with('+')) text.remove_prefix(1);
-  text = without_blanks(text);
+  text = trimmed(text);
 
   std::string plain(negative ? "-" : "");
   std::size_t group = 0, groups = 0;
@@ -160,19 +168,24 @@ void NumberText::write(double value, std::string& out) const {
   }
   std::string digits = fmt::format("{:.{}f}", std::abs(value), decimals_);
   const bool negative = value < 0 && digits.find_first_not_of("0.") != std::string::npos;
-  const std::string& style = notation_.negative;
-  if (negative && style == "(1)") out += '(';
-  if (negative && style != "(1)" && style != "1-") out += style.substr(0, style.size() - 1);
+  const auto [sign, inside] = negative_style(notation_).value_or(NegativeStyle{});
+  const std::string_view before = !negative || sign == "1-" ? std::string_view()
+                                  : sign == "(1)"           ? "("
+                                                            : sign.substr(0, sign.size() - 1);
+  const std::string_view after = !negative ? "" : sign == "(1)" ? ")" : sign == "1-" ? "-" : "";
+  if (!inside) out += before;
   out += notation_.prefix;
+  if (inside) out += before;
   const std::size_t whole = std::min(digits.find('.'), digits.size());
   for (std::size_t i = 0; i < whole; ++i) {
     if (i > 0 && (whole - i) % 3 == 0) out += notation_.thousands_mark;
     out += digits[i];
   }
   if (whole < digits.size()) out += notation_.decimal_mark + digits.substr(whole + 1);
-  if (negative && style == "1-") out += '-';
+  const bool at_digits = inside || sign == "1-";
+  if (at_digits) out += after;
   out += notation_.suffix;
-  if (negative && style == "(1)") out += ')';
+  if (!at_digits) out += after;
 }
 
 std::string notation_problem(ColumnType type, const Notation& n) {
@@ -198,8 +211,9 @@ std::string notation_problem(ColumnType type, const Notation& n) {
       n.thousands_mark.find_first_of("-+") != std::string::npos)
     return "a mark is no sign and no letter";
   if (mark_at(n.decimal_mark, n.thousands_mark) != 0) return "decimal_mark and thousands_mark are the same";
-  if (std::find(std::begin(kNegatives), std::end(kNegatives), n.negative) == std::end(kNegatives))
-    return "negative must be \"-1\", \"\u22121\", \"(1)\" or \"1-\": how minus one is written";
+  if (!negative_style(n))
+    return "negative must be \"-1\", \"\u22121\", \"(1)\" or \"1-\": how minus one is written; with the "
+           "prefix or suffix where the sign stands within it (\"$-1\")";
   return {};
 }
 

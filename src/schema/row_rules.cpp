@@ -47,8 +47,6 @@ Op mirrored(Op op) {
   return Op::kEqual;
 }
 
-constexpr double kSecondsADay = 86400.0;
-
 /// Which indices of a grid have values that compare so to `bound`: the first and the one behind the last.
 /// @param unit  the values count as whole multiples of it; 0: as they are
 std::pair<std::uint64_t, std::uint64_t> indices(const Grid& grid, Op op, double bound, double unit) {
@@ -246,14 +244,29 @@ bool RowRules::repair_all(Row& row) const {
   return !broken(row);
 }
 
-void RowRules::mend(std::span<float> numbers, std::int64_t label) const {
-  if (empty()) return;
+RowRules::Row RowRules::row_of(std::span<const float> numbers, std::int64_t label) const {
   require(numbers.size() == features_.size() && contradiction_.empty() &&
               (!label_ || (label >= 0 && static_cast<std::size_t>(label) < known_good_.size())),
           "a row of another table");
   Row row(table_.columns.size());
   for (std::size_t k = 0; k < features_.size(); ++k) row[features_[k]] = cell_at(numbers[k], codes_[k]);
   if (label_) row[*label_].code = static_cast<std::uint32_t>(label);
+  return row;
+}
+
+std::vector<std::size_t> RowRules::all_broken(std::span<const float> numbers, std::int64_t label) const {
+  std::vector<std::size_t> out;
+  if (empty()) return out;
+  const Row row = row_of(numbers, label);
+  for (std::size_t i = 0; i < table_.constraints.size(); ++i) {
+    if (!keeps(table_.constraints[i], row)) out.push_back(i);
+  }
+  return out;
+}
+
+void RowRules::mend(std::span<float> numbers, std::int64_t label) const {
+  if (empty()) return;
+  Row row = row_of(numbers, label);
   if (!broken(row)) return;
   const Row before = row;
   if (!repair_all(row)) row = known_good_[label_ ? static_cast<std::size_t>(label) : 0];

@@ -13,6 +13,8 @@
 namespace muffle::schema {
 namespace {
 
+using Kind = Constraint::Kind;
+
 /// Values of a grid are counted exactly up to here.
 constexpr double kMostValues = 0x1p52;
 /// A position (float32) tells so many values apart, with room for its rounding and its margins: the widest
@@ -111,7 +113,7 @@ class Checks {
     if (!c.notation.format.empty()) {
       const TimeFormat format(c.type, c.notation.format);
       const double unit = c.type == ColumnType::kDate ? 1.0 : format.resolution(), units = c.step / unit;
-      constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0, kSecondsADay = 86400.0;  // in days
+      constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0;  // in days
       const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
       if (std::abs(units - std::round(units)) > 1e-6 || units < 0.5)
         return wrong(fmt::format("its format cannot write a step of {}: step must be a multiple of {}",
@@ -199,7 +201,6 @@ class Checks {
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
     }
-    using Kind = Constraint::Kind;
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };
     for (std::size_t k = 0; c.kind != Kind::kImplies && k < c.columns.size(); ++k) {
       if (!at(k).is_number()) continue;

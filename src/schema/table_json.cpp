@@ -18,7 +18,7 @@ constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kTypeNames = {
     "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
-const std::initializer_list<std::string_view> kRoleNames = {"feature", "label", "person"};
+const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 
@@ -52,7 +52,7 @@ Notation read_notation(const JsonFields& f) {
 json column_json(const Column& c) {
   json out{{"name", c.name},
            {"type", name_of(kTypeNames, c.type)},
-           {"role", name_of(kRoleNames, c.role)},
+           {"role", name_of(kRoleTexts, c.role)},
            {"unit", c.unit},
            {"missing", c.missing},
            {"spellings", c.spellings}};
@@ -63,6 +63,7 @@ json column_json(const Column& c) {
                 {"step", c.step},
                 {"decimals", static_cast<unsigned>(c.decimals)},
                 {"edges", c.edges}});
+    if (c.learned) out["learned"] = true;
     if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
   } else {
     out["values"] = json::array();
@@ -104,7 +105,7 @@ Column read_column(const JsonFields& f) {
   Column c;
   c.name = f.text("name", kLongestText);
   c.type = static_cast<ColumnType>(f.choice("type", kTypeNames));
-  c.role = static_cast<ColumnRole>(f.choice("role", kRoleNames));
+  c.role = static_cast<ColumnRole>(f.choice("role", kRoleTexts));
   c.unit = f.text("unit", kLongestText);
   c.missing = f.flag("missing");
   c.spellings = texts(f, "spellings", kMostCodes);
@@ -112,13 +113,14 @@ Column read_column(const JsonFields& f) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "notation"});
+            "learned", "notation"});
     if (f.has("notation")) c.notation = read_notation(f.object("notation"));
     c.lo = f.number("lo");
     c.hi = f.number("hi");
     c.step = f.number("step");
     c.decimals = static_cast<int>(f.integer("decimals", 0, 17));
     c.edges = reals(f, "edges", kMostCodes);
+    c.learned = f.has("learned") && f.flag("learned");
   } else {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
             c.role == ColumnRole::kPerson ? "numeric" : "values"});
@@ -221,7 +223,7 @@ std::string differences(const Table& one, const Table& other) {
     say(a.role == b.role, "role");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");
-    say(a.edges == b.edges, "bins");
+    say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.notation == b.notation, "notation");
     say(a.values == b.values, "values");
     say(a.missing == b.missing && a.spellings == b.spellings, "missing values");

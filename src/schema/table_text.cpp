@@ -15,8 +15,6 @@
 namespace muffle::schema {
 namespace {
 
-constexpr double kSecondsADay = 86400.0;
-
 /// A plain decimal number, all of the text.
 std::optional<double> decimal(std::string_view text) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
@@ -110,8 +108,12 @@ void write_number(const Column& column, double value, std::string& out) {
       out += 'T';
       return write_time(ticks / scale, column.decimals, out);
     }
-    case ColumnType::kTime:
-      return write_time(value, column.decimals, out);
+    case ColumnType::kTime: {
+      // Rounded once, and within the day: no 00:00:60, no 24:00:00.
+      const double scale = std::pow(10.0, column.decimals);
+      return write_time(std::min(std::round(value * scale), kSecondsADay * scale - 1) / scale,
+                        column.decimals, out);
+    }
     default:
       fmt::format_to(std::back_inserter(out), "{:.{}f}", value == 0 ? 0.0 : value, column.decimals);
   }
@@ -247,11 +249,14 @@ FieldReading ColumnText::of_number(double value) const {
 
 FieldReading ColumnText::read(std::string_view field) const {
   field = trimmed(field);
-  if (!codes_.empty()) {
-    auto known = codes_.find(field);
-    // What the schema spells is composed: a field that is not is looked up again.
-    if (known == codes_.end() && !is_ascii(field)) known = codes_.find(plain_text(field));
-    if (known != codes_.end()) return {Misfit::kNone, Cell{known->second, 0.5f}};
+  if (const auto known = codes_.find(field); known != codes_.end())
+    return {Misfit::kNone, Cell{known->second, 0.5f}};
+  // What the schema spells is composed: a field that is not is looked up again.
+  std::string composed;
+  if (!is_ascii(field)) {
+    field = composed = plain_text(field);
+    if (const auto known = codes_.find(field); known != codes_.end())
+      return {Misfit::kNone, Cell{known->second, 0.5f}};
   }
   if (field.empty()) return misfit(Misfit::kAbsent);
   if (!column_.is_number()) return misfit(Misfit::kUnknown);

@@ -352,7 +352,10 @@ class TableReader {
       c.edges = {c.lo, c.hi};
       return;
     }
-    c.edges = spacing == "logarithmic" ? logarithmic_bins(c, count) : equal_bins(c, count);
+    c.learned = node == nullptr && spacing.empty();
+    c.edges = c.learned                  ? fine_bins(c)
+              : spacing == "logarithmic" ? logarithmic_bins(c, count)
+                                         : equal_bins(c, count);
     if (c.edges.empty())
       add(line(t), fmt::format("{}: logarithmic bins need lo >= 0; write edges, or equal bins", of));
   }

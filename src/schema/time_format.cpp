@@ -21,7 +21,6 @@ constexpr std::size_t kShort = 3;
 constexpr std::string_view kNumbers = "YymdHIMSf", kUnpadded = "mdHI", kNames = "bB";
 constexpr std::int64_t kDay = 86400;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 

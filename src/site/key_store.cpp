@@ -11,6 +11,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/crypto/secret_file.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::site {
 namespace {
@@ -42,10 +43,10 @@ std::uint64_t next_number(const fs::path& file) {
   std::uint64_t next = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), next);
   if (parsed.ec != std::errc() || text.substr(static_cast<std::size_t>(parsed.ptr - text.data())) != "\n")
-    throw ConfigError(fmt::format(
-        "'{}' does not hold the number of the next round key: it was changed or cut off. Write one "
-        "there that no round key has had.",
-        file.string()));
+    throw ConfigError(
+        fmt::format("'{}' does not hold the number of the next round key: it was changed or cut off. Write "
+                    "one there that no round key has had.",
+                    file.string()));
   return next;
 }
 
@@ -79,10 +80,10 @@ KeyStore KeyStore::make(const fs::path& folder, const std::string& name, release
 
 KeyStore KeyStore::open(const fs::path& folder) {
   if (!watched::exists(keys_of(folder) / "site.key"))
-    throw ConfigError(fmt::format(
-        "'{}' is no folder of a site or a coordinator: it has no keys/site.key. `muffle site init` and "
-        "`muffle coordinator init` make one; --site and --coordinator say where it is.",
-        folder.string()));
+    throw ConfigError(
+        fmt::format("'{}' is no folder of a site or a coordinator: it has no keys/site.key. `muffle site "
+                    "init` and `muffle coordinator init` make one; --site and --coordinator say where it is.",
+                    folder.string()));
   crypto::SiteKey key = crypto::SiteKey::load(keys_of(folder) / "site.key");
   const fs::path file = folder / "card.mfm";
   std::string bytes = read_file(file, kMostCardBytes);
@@ -122,11 +123,16 @@ bool KeyStore::has_round_key(std::uint64_t number) const { return watched::exist
 
 crypto::ExchangeKey KeyStore::round_key(std::uint64_t number) const {
   if (!has_round_key(number))
-    throw ConfigError(fmt::format(
-        "the round key {} of '{}' is not there: it was erased after its round, was lost, or is not "
-        "this folder's. What it was to open stays closed.",
-        number, key_.name()));
+    throw ConfigError(
+        fmt::format("the round key {} of '{}' is not there: it was erased after its round, was lost, or is "
+                    "not this folder's. What it was to open stays closed.",
+                    number, key_.name()));
   return crypto::ExchangeKey::load(round_key_file(number));
+}
+
+fs::path KeyStore::shares_file(const crypto::RoundId& round) const {
+  make_private_folder(keys_of(folder_) / "shares");
+  return keys_of(folder_) / "shares" / release::short_id(round);
 }
 
 void KeyStore::erase_round_key(std::uint64_t number) const {

@@ -37,8 +37,7 @@ Pins Pins::load(const std::filesystem::path& folder) {
         (role == "coordinator" && pins.coordinator))
       throw ConfigError(
           fmt::format("{} line {}: each line says \"coordinator NAME KEY\" (once) or \"peer NAME KEY\", with "
-                      "64 hexadecimal "
-                      "digits of the key. `muffle site pin` writes them.",
+                      "64 hexadecimal digits of the key. `muffle site pin` writes them.",
                       file.string(), number));
     who.name = name;
     if (role == "coordinator") {
@@ -62,28 +61,25 @@ void Pins::add(const crypto::SitePublicKey& key, const release::Card& card, cons
   if (!words)
     throw ConfigError(
         "--words needs a fingerprint: eight words such as lusab-babad-..., or 32 hexadecimal digits, as its "
-        "holder "
-        "reads them out (`muffle site card`).");
+        "holder reads them out (`muffle site card`).");
   if (*words != crypto::fingerprint(key))
-    throw ConfigError(fmt::format(
-        "the card says '{}', and its key has another fingerprint than you were told: either it is "
-        "somebody else's card, or you did not speak to {}. Nothing was pinned.",
-        card.name, card.name));
+    throw ConfigError(
+        fmt::format("the card says '{}', and its key has another fingerprint than you were told: either it "
+                    "is somebody else's card, or you did not speak to {}. Nothing was pinned.",
+                    card.name, card.name));
   const auto conflict = [&](const crypto::SignerKey& known) {
     return (known.name == card.name) != (known.key == key);
   };
   if (std::ranges::any_of(peers, conflict) || (coordinator && conflict(*coordinator)))
     throw ConfigError(
         fmt::format("a party of this name, or with this key, is pinned already, and is not this one: '{}'. "
-                    "If its key was "
-                    "replaced, take the old line out of the file pins.",
+                    "If its key was replaced, take the old line out of the file pins.",
                     card.name));
   if (card.coordinator) {
     if (coordinator && coordinator->key != key)
-      throw ConfigError(
-          fmt::format("'{}' is pinned as the coordinator: a site has one. Take its line out of the "
-                      "file pins first.",
-                      coordinator->name));
+      throw ConfigError(fmt::format(
+          "'{}' is pinned as the coordinator: a site has one. Take its line out of the file pins first.",
+          coordinator->name));
     coordinator = crypto::SignerKey{card.name, key};
   } else if (!knows(key)) {
     peers.push_back({card.name, key});

@@ -17,6 +17,8 @@ namespace {
 using release::Consortium;
 using Outcome = Ruling::Outcome;
 
+constexpr const char *kProgram = "program", *kBudget = "budget";
+
 /// One question, rule by rule.
 class Judge {
  public:
@@ -24,9 +26,10 @@ class Judge {
       : policy_(policy), pins_(pins), q_(q), proposal_(q.round.proposal) {}
 
   std::vector<Ruling> rulings() const {
-    return {coordinator(),   charter(), round_keys(), colluding_sites(), colluding_holders(),
-            contributions(), epsilon(), alone(),      budget(),          required_holders(),
-            columns(),       records(), person(),     approvals()};
+    return {coordinator(),      charter(),       round_keys(), colluding_sites(), colluding_holders(),
+            missing_holders(),  contributions(), epsilon(),    alone(),           budget(),
+            required_holders(), columns(),       records(),    person(),          program(),
+            approvals()};
   }
 
  private:
@@ -40,6 +43,17 @@ class Judge {
   }
   bool knows(const crypto::SitePublicKey& key) const { return key == q_.self.key || pins_.knows(key); }
 
+  Ruling program() const {
+    for (const features::NamedMap& map : proposal_.plan.maps) {
+      if (map.map->needs_torch() && !q_.with_torch)
+        return broken(
+            kProgram,
+            fmt::format("the map \"{}\" needs LibTorch, which muffle-site does without: `muffle` has it",
+                        map.name));
+    }
+    return kept(kProgram, "this program can sum the records by the round's maps");
+  }
+
   Ruling coordinator() const {
     if (!pins_.coordinator)
       return waits("coordinator",
@@ -50,8 +64,8 @@ class Judge {
     return kept("coordinator", fmt::format("'{}' is pinned", pins_.coordinator->name));
   }
 
-  /// Everybody in the proposal is in the charter that it names, under the same name, in that role; no charter
-  /// of this coordinator has revoked a key of theirs.
+  /// Everybody in the proposal is in the charter that it names, the newest that was seen of this coordinator,
+  /// under the same name, in that role; no charter of this coordinator has revoked a key of theirs.
   Ruling charter() const {
     const auto named = std::ranges::find(q_.charters, proposal_.charter, &Consortium::id);
     if (named == q_.charters.end()) {
@@ -72,6 +86,9 @@ class Judge {
     }
     for (const Consortium& charter : q_.charters) {
       if (charter.coordinator != q_.round.coordinator) continue;
+      if (charter.charter.version > named->charter.version && wrong.empty())
+        wrong = fmt::format("the proposal names version {}, and version {} was seen", named->charter.version,
+                            charter.charter.version);
       for (const crypto::SitePublicKey& key : charter.charter.revoked) {
         if (q_.round.site(key) || q_.round.holder(key))
           wrong = fmt::format("charter {} has revoked a key of the proposal", charter.charter.version);
@@ -119,6 +136,13 @@ class Judge {
                   proposal_.parties.colluding_holders, "t_h", "key holders");
   }
 
+  /// Who stands in for a missing key holder opens without it: a site that is one itself may not want that.
+  Ruling missing_holders() const {
+    return at_most("missing key holders", proposal_.parties.missing_holders <= policy_.missing_holders,
+                   fmt::format("f = {} may be missing; policy.missing_holders = {}",
+                               proposal_.parties.missing_holders, policy_.missing_holders));
+  }
+
   /// Whoever is not pinned may be the coordinator's invention, so it counts as curious.
   static Ruling covers(const char* rule, const std::vector<std::string>& unknown, std::int64_t own,
                        int proposed, const char* symbol, const char* whom) {
@@ -159,10 +183,10 @@ class Judge {
   Ruling budget() const {
     const privacy::PrivacyUnit unit = privacy::unit_of(proposal_.plan.noise);
     if (q_.ledger.unit && *q_.ledger.unit != unit)
-      return broken("budget", fmt::format("the ledger counts {}, and the proposal {}",
-                                          privacy::in_words(*q_.ledger.unit), privacy::in_words(unit)));
+      return broken(kBudget, fmt::format("the ledger counts {}, and the proposal {}",
+                                         privacy::in_words(*q_.ledger.unit), privacy::in_words(unit)));
     const privacy::Quote quote = privacy::quote(q_.ledger, mu(), true, policy_.delta);
-    return at_most("budget", quote.allowed, quote.text);
+    return at_most(kBudget, quote.allowed, quote.text);
   }
 
   Ruling required_holders() const {
@@ -193,11 +217,13 @@ class Judge {
 
   Ruling records() const {
     const bool replace = proposal_.plan.adjacency == privacy::Adjacency::kReplaceOne;
-    return at_most("number of records", !replace || policy_.tell_records,
-                   replace ? fmt::format("replace-one: the contribution says how many records there are; "
-                                         "policy.tell_records = {}",
-                                         policy_.tell_records)
-                           : "add/remove-one: it stays at the site");
+    return at_most(
+        "number of records", !replace || policy_.tell_records,
+        replace
+            ? fmt::format(
+                  "replace-one: the contribution says how many records there are; policy.tell_records = {}",
+                  policy_.tell_records)
+            : "add/remove-one: it stays at the site");
   }
 
   Ruling person() const {
@@ -239,6 +265,9 @@ void Policy::declare(settings::Keys& keys) {
       "colluding_sites", colluding_sites, 0, 1 << 16,
       "how many of the sites that you pinned may pool what they know (added to those that you did not pin)");
   keys.count("colluding_holders", colluding_holders, 0, 10, "likewise of key holders");
+  keys.count(
+      "missing_holders", missing_holders, 0, 2,
+      "how many key holders a round may do without at most; 0: nobody opens without every one of them");
   keys.count("records_per_person", records_per_person, 1, 1'000'000,
              "how many records one person has at this site at most: a round that protects fewer is declined");
   keys.flag(
@@ -302,9 +331,14 @@ Verdict policy_verdict(const Policy& policy, const Pins& pins, const Question& q
   };
   if (any(Outcome::kBroken)) {
     verdict.answer = Verdict::Answer::kDecline;
-    const bool budget_alone = std::ranges::all_of(
-        verdict.rulings, [](const Ruling& r) { return r.outcome != Outcome::kBroken || r.rule == "budget"; });
-    verdict.code = budget_alone ? release::DeclineCode::kBudget : release::DeclineCode::kPolicy;
+    const auto alone = [&](const char* rule) {
+      return std::ranges::all_of(
+          verdict.rulings, [&](const Ruling& r) { return r.outcome != Outcome::kBroken || r.rule == rule; });
+    };
+    using release::DeclineCode;
+    verdict.code = alone(kProgram)  ? DeclineCode::kNeedsTorch
+                   : alone(kBudget) ? DeclineCode::kBudget
+                                    : DeclineCode::kPolicy;
   } else {
     verdict.answer = any(Outcome::kWaits) ? Verdict::Answer::kWait : Verdict::Answer::kYes;
   }

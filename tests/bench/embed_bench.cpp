@@ -8,6 +8,7 @@
 
 #include "bench/plain_loop.hpp"
 #include "embed/shards.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "muffle/comm/mpi.hpp"
 #include "muffle/core/process.hpp"
 #include "support/fashion_mnist.hpp"
@@ -44,7 +45,7 @@ void embed_fashion_mnist(benchmark::State& state, comm::HostComm& comm) {
 int run(int argc, char** argv) {
   std::unique_ptr<comm::MpiSession> session;
   std::unique_ptr<comm::HostComm> comm;
-  if (comm::MpiSession::launched_by_mpi()) {
+  if (comm::launched_by_mpi()) {
     session = std::make_unique<comm::MpiSession>(&argc, &argv);
     comm = session->world(comm::MpiOptions{});
   } else {

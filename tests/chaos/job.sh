@@ -65,4 +65,4 @@ lines() { grep -c "\"kind\":\"$1\"" "$2.ledger" 2>/dev/null || true; }
 pid_of() { sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$2/logs/rank-$1.jsonl" | tail -1; }
 
 # is_muffle PID: a process number may have been given to somebody else meanwhile.
-is_muffle() { [[ $(readlink "/proc/$1/exe" 2>/dev/null) == "$(readlink -f "$MUFFLE")" ]]; }
+is_muffle() { [[ $(readlink "/proc/$1/exe" 2>/dev/null) =~ ^("$(readlink -f "$MUFFLE")"|.*/muffle-torch)$ ]]; }

@@ -8,6 +8,7 @@
 
 #include "comm/host_comm_cases.hpp"
 #include "comm/mpi_comm.hpp"
+#include "muffle/comm/launcher.hpp"
 #include "support/mpi_world.hpp"
 
 namespace muffle::comm {
@@ -51,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks,
                          });
 
 TEST(Mpi, OneSessionInAProcessThatALauncherStarted) {
-  EXPECT_TRUE(MpiSession::launched_by_mpi());
+  EXPECT_TRUE(launched_by_mpi());
   EXPECT_THROW(MpiSession(nullptr, nullptr), InvariantError);
 }
 

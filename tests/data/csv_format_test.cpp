@@ -54,6 +54,23 @@ TEST_F(Csv, ComposedAndDecomposedTextsAreOne) {
   EXPECT_EQ(std::count(all.y.begin(), all.y.end(), schema::kNoClass), 2);
 }
 
+// The columns padded, or as R's write.table writes them; samples too.
+TEST_F(Csv, BlanksMayStandBetweenFields) {
+  DataSpec blanks = spec();
+  blanks.separator = kBlankSeparator;
+  for (const char* bytes :
+       {"age height job note income\n20 1.0 clerk x <=50K\n99 2.5 \"cook, chef\" \"\" >50K\n",
+        "  age\theight   job  note income \r\n 20  1.0  clerk\tx    <=50K\r\n\r\n 99\t\t2.5  cook \"a\t b\" "
+        ">50K. ",
+        "age height job note income\n\"1\" 20 1 clerk x <=50K\n\"2\" 99 2.5 cook NA >50K\n"}) {
+    put("people.csv", bytes);
+    EXPECT_EQ(codes(blanks), Codes({{1, 1, 0, 0}, {3, 2, 1, 1}})) << bytes;
+  }
+  put("people.csv", "age height job note income\n20 1.0  x <=50K\n");
+  expect_local_detail(ExitCode::kData, {"data.separator"}, {"row 1 of", "has 4 fields"},
+                      [&] { codes(blanks); });
+}
+
 TEST_F(Csv, ReadsEverySpellingOfTheSameRows) {
   const Codes want{{1, 1, 0, 0}, {3, 2, 1, 1}, {0, 0, 3, 0}, {2, 1, 2, 1}};
   const std::string rows[] = {"20,1.0,clerk,x,<=50K", "99,2.5,\"cook, chef\",,>50K",
@@ -349,7 +366,10 @@ std::vector<Bad> bad_files() {
       {"a decimal comma", header + "20,\"1,5\",clerk,SECRET,<=50K\n", field, {"row 1 of", "'height'"}},
       {"a number that overflows", good + "1e999,1.0,clerk,SECRET,<=50K\n", field, {row2, "'age'"}},
       {"a missing value", good + ",1.0,clerk,SECRET,<=50K\n", field, {row2, "'age'", "is missing"}},
-      {"Latin-1", good + "20,1.0,clerk,SECR\xC9T,<=50K\n", line, {row2, "not UTF-8 in field 4"}},
+      {"Latin-1",
+       good + "20,1.0,clerk,SECR\xC9T,<=50K\n",
+       line,
+       {row2, "not UTF-8 (is data.encoding \"windows-1252\" or \"utf-16\"?) in field 4"}},
       {"an overlong character", good + "20,1.0,clerk,\xC0\x80,<=50K\n", line, {row2, "not UTF-8"}},
       {"a surrogate", good + "20,1.0,clerk,\xED\xA0\x80,<=50K\n", line, {row2, "not UTF-8"}},
       {"a character that is cut off", good + "20,1.0,clerk,\xE2\x82,<=50K\n", line, {row2, "not UTF-8"}},
@@ -360,6 +380,7 @@ std::vector<Bad> bad_files() {
                    8),
        line,
        {"the header of", "not UTF-8"}},
+      {"a NumPy file", "\x93NUMPY\1", line, {"the header of", "data.format = \"npz\""}},
       {"a field above 1 MiB",
        good + "20,1.0,clerk," + std::string((1 << 20) + 1, 'S') + ",<=50K\n",
        line,
@@ -595,6 +616,20 @@ TEST_F(Csv, WritesTheColumnsInTheirOrderAndQuotesWhereItMust) {
     DataSpec other = written_records(folder_ / "w.csv", like);
     other.schema = schema;
     EXPECT_EQ(codes(other), want) << "without the ignored column";
+  }
+  kind.text = {.separator = kBlankSeparator, .header = true, .quote_texts = false};
+  {
+    const auto files = find_format("csv").writers(folder_.path(), "w", kind);
+    files.front().writer->add(some);
+    files.front().writer->finish([] {});
+    EXPECT_EQ(
+        read_file(folder_ / "w.csv"),
+        "age height job income\n30 1.5 \"cook, chef\" <=50K\n80 2.3 ? >50K\n10 0.5 \"n\"\"urse\" >50K\n");
+    DataSpec like;
+    like.separator = kBlankSeparator;
+    DataSpec other = written_records(folder_ / "w.csv", like);
+    other.schema = schema;
+    EXPECT_EQ(codes(other), want);
   }
   schema::Table one;
   one.columns.push_back(category(" a\nb", {{"", {}}, {"x", {}}}));

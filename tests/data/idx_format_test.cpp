@@ -109,7 +109,7 @@ TEST_F(Idx, EveryFlippedByteOfACompressedFileIsSeen) {
 }
 
 TEST_F(Idx, HeadersThatAreNotIdxOrNotReadable) {
-  expect_refused("PK\x03\x04 and so on, a zip file", {"/x'", "not an IDX file"});
+  expect_refused("PK\x03\x04 and so on, a zip file", {"/x'", "not an IDX file", "data.format = \"npz\""});
   expect_refused(idx_header(0x08, {}) + "x", {"no dimensions"});
   expect_refused(idx_header(0x07, {10, 2, 3}) + std::string(60, 'x'), {"element type", "7"});
   expect_refused(idx_header(0x09, {10, 2, 3}) + std::string(60, 'x'), {"int8", "uint8 and float32"});

@@ -95,7 +95,7 @@ TEST_F(TableDraft, AnotherSeparatorIsNamed) {
 TEST_F(TableDraft, ColumnsWithoutANameAreReadPastWithALine) {
   for (const char* bytes :
        {",name,lat\n0,p,3\n1,q,5\n", "name,lat,\np,3,\nq,5,\n", "Unnamed: 0,name,lat\n0,p,3\n1,q,5\n",
-        "\"\",\"name\",\"lat\"\n\"1\",\"p\",3\n\"2\",\"q\",5\n"}) {
+        "\"\",\"name\",\"lat\"\n\"1\",\"p\",3\n\"2\",\"q\",5\n", "...1,name,lat\n1,p,3\n2,q,5\n"}) {
     std::string passed;
     const auto columns = draft_columns(file("private.csv", bytes), nullptr, false, &passed);
     ASSERT_EQ(columns.size(), 2U) << bytes;
@@ -117,6 +117,9 @@ TEST_F(TableDraft, LinesAboveAndOtherEncodings) {
   const auto columns = draft_columns(spec, nullptr, false);
   EXPECT_EQ(columns.at(0).name, "n\xC3\xA4me");
   EXPECT_EQ(columns.at(1).type, ColumnType::kInteger);
+  DataSpec signed_text = file("s.csv", "\xEF\xBB\xBFname,lat\nx,3\n");
+  signed_text.encoding = "utf-8-sig";
+  EXPECT_EQ(draft_columns(signed_text, nullptr, false).at(0).name, "name") << "as Python calls it";
 }
 
 TEST_F(TableDraft, CommentsAreOverWithTheFirstRow) {
@@ -184,6 +187,77 @@ TEST_F(TableDraft, SeesTheGridOfDecimals) {
   EXPECT_EQ(guess.decimals, 1);
 }
 
+TEST_F(TableDraft, SeesTheGridOfRoundNumbersAndOfTimes) {
+  EXPECT_EQ(sampled({"150", "200", "250", "900", "50", "400", "1000", "1550"}).step, 50);
+  EXPECT_EQ(sampled({"2", "4", "8", "10", "12", "14", "16", "18"}).step, std::nullopt) << "even by chance";
+  EXPECT_EQ(sampled({"10", "20", "30", "10"}).step, std::nullopt) << "too few to tell";
+  EXPECT_EQ(sampled({"5.0", "10.0", "15.0", "25.0", "30.0", "35.0", "40.0", "45.0"}).step, 5);
+  const auto guess = draft("v,w\n5.0,a\n10.0,a\n15.0,a\n25.0,b\n30.0,b\n35.0,c\n40.0,c\n45.0,c\n");
+  EXPECT_EQ(guess[0].step, 1.0) << "which larger one is content";
+  const DraftColumn round = sampled({"150", "200", "250", "900", "50", "400", "1000", "1550"});
+  const schema::Table table = schema::parse_table_toml(schema::draft_toml(std::span(&round, 1), ""), "t");
+  EXPECT_EQ(table.columns[0].step, 50);
+
+  const std::vector<std::string> hours(8, "2024-03-01 10:00"), own(8, "2024-03-01T10:00:00");
+  EXPECT_EQ(sampled(hours).notation.format, "%Y-%m-%d %H:00");
+  EXPECT_EQ(sampled(own).notation.format, "%Y-%m-%dT%H:00:00");
+  EXPECT_EQ(*sampled(hours).hi, *schema::parse_number(ColumnType::kDatetime, "2024-12-31T23:00:00"));
+  EXPECT_EQ(sampled(std::vector<std::string>(8, "7:00 PM")).notation.format, "%-I:00 %p");
+  std::vector<std::string> whole(7, "2020-12-12 22:53:47.000");
+  EXPECT_EQ(sampled(whole).notation.format, "%Y-%m-%d %H:%M:%S.%3f") << "too few to tell";
+  whole.emplace_back("2020-03-01 10:00:01.000");
+  EXPECT_EQ(sampled(whole).notation.format, "%Y-%m-%d %H:%M:%S.000");
+  EXPECT_THAT(sampled(std::vector<std::string>(8, "2024-03-01")).note,
+              testing::HasSubstr("first of a month"));
+  EXPECT_EQ(sampled({"2024-03-01", "2024-04-01"}).note, "");
+}
+
+TEST_F(TableDraft, SaysWhatSamplesWillNotKeep) {
+  EXPECT_THAT(sampled({"1.45E+06", "2.8e5"}).note, testing::HasSubstr("exponents"));
+  EXPECT_THAT(sampled({"+309", "-12"}).note, testing::HasSubstr("plus signs"));
+  EXPECT_EQ(sampled({"309", "-12"}).note, "");
+}
+
+TEST_F(TableDraft, NamesWhatItDoesNotUnderstand) {
+  std::vector<std::string> ages;
+  for (int i = 0; i < 20; ++i) ages.push_back(std::to_string(i + 20));
+  ages.push_back("V1");
+  for (const auto& fields : {std::vector<std::string>{"2020Q1", "2020Q2"},
+                             {"2001-W25", "2001-W26"},
+                             {"\xEF\xBC\x94\xEF\xBC\x92", "\xEF\xBC\x93"},
+                             {"22:30", "24:00"},
+                             {"3h05m", "12h10m"},
+                             ages}) {
+    const DraftColumn c = sampled(fields);
+    EXPECT_EQ(c.type, ColumnType::kCategory);
+    EXPECT_TRUE(c.note.starts_with(kUnknownNotation)) << fields[0] << ": " << c.note;
+  }
+  for (const auto& fields :
+       {std::vector<std::string>{"5-9", "10-14"}, {"01187", "80331"}, {"V27", "250.83", "276"}})
+    EXPECT_EQ(sampled(fields).note, "") << fields[0];
+}
+
+TEST_F(TableDraft, BlanksMayStandBetweenFields) {
+  // R's write.table, with the names of rows, and columns that are padded.
+  for (const char* bytes :
+       {"\"age\" \"job\"\n\"1\" 31 \"a cook\"\n\"2\" 45 NA\n", "age   job\n 31\tcook \n  45   NA\n"}) {
+    DataSpec spec = file("r.txt", bytes);
+    expect_error(ExitCode::kData, {}, [&] { draft_columns(spec, nullptr, false); });
+    spec.separator = kBlankSeparator;
+    const auto columns = draft_columns(spec, &spec, false);
+    ASSERT_EQ(columns.size(), 2U) << bytes;
+    EXPECT_EQ(columns[0].name, "age");
+    EXPECT_EQ(columns[0].type, ColumnType::kInteger);
+    EXPECT_EQ(columns[1].missing, std::vector<std::string>{"NA"});
+  }
+  expect_error(ExitCode::kData, {"is one field", "\"blank\"", "--separator"},
+               [&] { draft("age   job\n 31 cook\n"); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"header of", "blanks, that stand between fields"},
+                      [&] { draft("\"age\" \"job\"\n31 \"cook\"\n"); });
+  expect_local_detail(ExitCode::kData, {"no row"}, {"lines stand above the header", "--skip"},
+                      [&] { draft("Report\nage,job,sex\n31,cook,m\n"); });
+}
+
 TEST_F(TableDraft, KnowsHowMissingValuesAreSpelt) {
   for (const char* word : {"None", "#N/A", "<NA>", "NaT", "--", "nan", "NULL", "\\N"}) {
     const DraftColumn c = sampled({"22", word, "31"});
@@ -191,6 +265,47 @@ TEST_F(TableDraft, KnowsHowMissingValuesAreSpelt) {
     EXPECT_EQ(c.missing, std::vector<std::string>{word});
     EXPECT_EQ(sampled({"2020-01-02", word}).type, ColumnType::kDate) << word;
   }
+}
+
+TEST_F(TableDraft, AFewTextsAmongNumbersAreMissingValues) {
+  std::vector<std::string> numbers;
+  for (int i = 0; i < 30; ++i) numbers.push_back(std::to_string(i * 7));
+  const auto with = [&](std::vector<std::string> texts) {
+    texts.insert(texts.end(), numbers.begin(), numbers.end());
+    return sampled(texts);
+  };
+  const DraftColumn c = with({"*", "unknown", "NA", "unknown"});
+  EXPECT_EQ(c.type, ColumnType::kInteger);
+  EXPECT_EQ(c.missing, (std::vector<std::string>{"NA", "*", "unknown"}));
+  EXPECT_THAT(c.note, testing::HasSubstr("no total and no unit"));
+  EXPECT_EQ(with({"#DIV/0!", "0000-00-00"}).note, "") << "no others are written so";
+  EXPECT_EQ(with({"a", "b", "c", "d", "e", "f", "g", "h", "i"}).type, ColumnType::kCategory) << "so many";
+  EXPECT_EQ(with({"V1"}).type, ColumnType::kCategory) << "a text with a digit may be a code";
+  numbers.resize(10);
+  EXPECT_EQ(with({"unknown"}).type, ColumnType::kCategory) << "so few numbers may be codes";
+
+  std::string bytes = "x,y\n", dates = bytes;
+  for (int i = 0; i < 30; ++i) {
+    bytes += (i % 10 == 5 ? "SECRET" : std::to_string(i)) + ",1\n";
+    dates += (i == 5 ? "SECRET" : std::to_string(i % 28 + 1) + "." + std::to_string(i % 12 + 1) + ".1990") +
+             ",1\n";
+  }
+  for (const std::string& file : {bytes, dates}) {
+    const std::vector<DraftColumn> guesses = draft(file);
+    EXPECT_TRUE(schema::is_number_type(guesses[0].type));
+    EXPECT_FALSE(guesses[0].missing);
+    EXPECT_THAT(guesses[0].note, testing::HasSubstr("a few texts"));
+    EXPECT_EQ(schema::draft_toml(guesses, "").find("SECRET"), std::string::npos);
+  }
+}
+
+TEST_F(TableDraft, ABooleanIsInItsFieldsSpelling) {
+  const auto columns = draft("a,b,c\nTRUE,False,true\nFALSE,False,TRUE\n");
+  EXPECT_EQ(columns[0].values, (std::vector<std::string>{"FALSE", "TRUE"}));
+  EXPECT_EQ(columns[1].values, (std::vector<std::string>{"False", "True"}))
+      << "both, though one alone occurs";
+  EXPECT_EQ(columns[2].type, ColumnType::kBoolean);
+  EXPECT_FALSE(columns[2].values) << "two spellings";
 }
 
 TEST_F(TableDraft, FewNumbersOverAWideRangeAreCodes) {
@@ -255,11 +370,14 @@ TEST_F(TableDraft, TakesNoRecordForAHeader) {
                              "Anna Schmidt,State-gov,died\nBob Jones,maternity,home\n", "Anna,State-gov\n",
                              // Below are numbers, but one value is there again; or none is there at all.
                              "Anna,State-gov,often\nBob,private,3\nEve,State-gov,4\n",
-                             "State-gov,?\nprivate,7\n", "State-gov,TRUE,a\nprivate,false,7\n"}) {
+                             "3 Jan 1990x,State-gov\n4 Feb 1991y,private\n", "State-gov,?\nprivate,7\n",
+                             "State-gov,TRUE,a\nprivate,false,7\n"}) {
     const std::string said =
         expect_error(ExitCode::kData, {"--no-header", "--header"}, [&] { draft(record); });
     EXPECT_EQ(said.find("State"), std::string::npos);
   }
+  EXPECT_EQ(draft("seen\n\"Fri, 2 Dec 2022 x\"\n\"Sat, 3 Dec 2022 x\"\n")[0].name, "seen")
+      << "unlike what is below";
   const DataSpec words = file("words.csv", "name,ward\nAnna,north\n");
   EXPECT_EQ(draft_columns(words, nullptr, true).at(1).name, "ward") << "by its owner's word";
   const DataSpec one = file("one.csv", "name\nBob\n"), both = file("both.csv", "ward,name\nsouth,Bob\n");
@@ -294,6 +412,21 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   EXPECT_EQ(format({"24 May 1990", "1 March 2024"}), "%-d %B %Y");
   EXPECT_EQ(format({"20240301T102030Z", "20240302T112031Z"}), "%Y%m%dT%H%M%SZ");
   EXPECT_EQ(format({"12h30", "9h05"}), "%-Hh%M");
+  EXPECT_EQ(format({"12:30 Uhr", "09:05 Uhr"}), "%H:%M Uhr");
+  // A fraction that is left out where it is 0, or without its zeros.
+  EXPECT_EQ(format({"2024-03-01T10:20:30Z", "2024-03-01T10:20:30.25Z", "2024-03-01T10:20:30.123456Z",
+                    "2024-03-01T10:20:31.654321Z"}),
+            "%Y-%m-%dT%H:%M:%S.%6fZ");
+  EXPECT_EQ(format({"2013\u5E748\u670820\u65E5", "2013\u5E7412\u67081\u65E5"}), "%Y\u5E74%-m\u6708%-d\u65E5");
+  EXPECT_EQ(format(std::vector<std::string>(20, "20240301102031")), "%Y%m%d%H%M%S");
+  EXPECT_EQ(sampled(std::vector<std::string>(20, "77240301102031")).type, ColumnType::kInteger)
+      << "no such year";
+  EXPECT_EQ(format(std::vector<std::string>(20, "31122024")), "%d%m%Y");
+  std::vector<std::string> short_years(20, "930131");
+  EXPECT_EQ(sampled(short_years).type, ColumnType::kInteger) << "so few years may be numbers";
+  short_years.push_back("950705");
+  EXPECT_EQ(format(short_years), "%y%m%d");
+  EXPECT_FALSE(sampled(short_years).lo) << "which century nobody has said";
   const std::vector<std::string> minutes(8, "2024-03-01 10:20:00");
   EXPECT_EQ(format(minutes), "%Y-%m-%d %H:%M:00");
   EXPECT_EQ(sampled({"10:20", "9:05"}).type, ColumnType::kTime);
@@ -302,7 +435,8 @@ TEST_F(TableDraft, ProposesNotationsThatFitAllFields) {
   for (const auto& fields :
        {std::vector<std::string>{"2024-03-01T10:20:30+01:00", "2024-07-01T10:20:30+02:00"},
         {"13.1.1962", "31.2.1951"},
-        {"13/1/1962", "1/13/1962"}}) {
+        {"13/1/1962", "1/13/1962"},
+        {"Dec-2011", "Jan-2012"}}) {
     const DraftColumn c = sampled(fields);
     EXPECT_EQ(c.type, ColumnType::kCategory);
     EXPECT_TRUE(c.note.starts_with(kUnknownNotation)) << c.note;
@@ -340,6 +474,12 @@ TEST_F(TableDraft, CodesOfBoundsAreContent) {
   EXPECT_EQ(c.hi, 90);
   EXPECT_EQ(sampled({"18", "90", "90+"}).hi, 91) << "90 stands for itself";
   EXPECT_EQ(sampled({"18", "> 90"}).hi, 91);
+  EXPECT_EQ(sampled({"18", "65 & over"}).notation.top_code, "65 & over");
+  EXPECT_EQ(sampled({"18", "65 o m\xC3\xA1s"}).hi, 65);
+  const DraftColumn pay = sampled({"$5,500", "$100,000+", "$99,000"});
+  EXPECT_EQ(pay.notation.top_code, "$100,000+");
+  EXPECT_EQ(pay.hi, 100000);
+  EXPECT_EQ(sampled({"<0,5", "0,5", "12,5"}).notation.bottom_code, "<0,5");
   for (const auto& fields : {std::vector<std::string>{"18", "90+", "80+"}, {"10-14", "90+"}, {"95", "90+"}})
     EXPECT_EQ(sampled(fields).type, ColumnType::kCategory);
   const auto guesses = draft("age,n\n47,1\n90+,2\n");
@@ -357,6 +497,10 @@ TEST_F(TableDraft, NumbersWithMarksHaveBoundsAndAGrid) {
   EXPECT_EQ(euros.notation.suffix, " \xE2\x82\xAC");
   EXPECT_EQ(sampled({"202'459.38", "1.50"}).decimals, 2);
   EXPECT_EQ(sampled({"(12)", "7"}).lo, -12);
+  EXPECT_EQ(sampled({"$ (12.50)", "$ 7.00"}).notation.negative, "$ (1)");
+  EXPECT_EQ(sampled({"$7.00", "$-12.50"}).notation.negative, "$-1");
+  EXPECT_EQ(sampled({"7.0%", "(12.5)%"}).notation.negative, "(1)%");
+  EXPECT_EQ(sampled({"$7.00", "-$12.50"}).notation.negative, "-1");
   EXPECT_EQ(sampled({"12 %", "7 %"}).type, ColumnType::kInteger);
   for (const auto& fields :
        {std::vector<std::string>{"12 %", "7"}, {"12 %", "7 kg"}, {"Ward 1", "Ward 2"}, {"007 %", "7 %"}})

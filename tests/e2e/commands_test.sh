@@ -116,7 +116,7 @@ test_noise() {
 # What is wrong with a record stays on the rank that holds it: not on the console, not in rank 0's log.
 private_words() {
   { head -c 60 "$data/y.idx"; printf '\x07'; tail -c 7 "$data/y.idx"; } >"$data/bad.idx"
-  says 65 'rank 1 .*does not fit the public schema.*logs/rank-1.jsonl' \
+  says 65 'rank 1: .*does not fit the public schema.*logs/rank-1.jsonl' \
     on 2 release "${release[@]}" --data "$data/x.idx" --labels "$data/bad.idx" --set data.on_error=reject-file --out "$work/bad"
   check "nothing on the console says which record" bash -c "! grep -q 'record 52' '$work/log'"
   check "the record's own rank has its number" grep -q 'record 52 ' "$work/bad/logs/rank-1.jsonl"

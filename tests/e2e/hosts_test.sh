@@ -26,7 +26,7 @@ there "$work/run" release.mfl model.mfl samples.npz metrics.json
 check "each host wrote its log" test "$(sed -n 's/.*"host":"\([^"]*\)".*/\1/p' "$work"/run/logs/rank-?.jsonl | sort -u | wc -l)" = 3
 
 # none_on H: nothing of a job runs there.
-none_on() { ! pids_on "$1" | xargs -r ps -o comm= -p | grep -qE '^(muffle|muffle_faulty|orted)$'; }
+none_on() { ! pids_on "$1" | xargs -r ps -o comm= -p | grep -qE '^(muffle|muffle-torch|muffle_faulty|orted)$'; }
 
 # cut_off HOST STAGE STEP ARGS...: cuts a host off while its rank is at STEP; the job ends with 69 (keepalives: 11 s; muffle's own
 # deadline: 25 s; without them not within these 150 s), nobody is left on the hosts that can still be reached.

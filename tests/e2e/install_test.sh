@@ -9,7 +9,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # A build folder may be installed by somebody else meanwhile: the manifest is ours for this moment alone.
 check "it installs" cmake --install "$BUILD" --prefix "$work/prefix" >"$work/log" 2>&1
 cp "$BUILD/install_manifest.txt" "$work/manifest"
-for file in bin/muffle bin/muffle-local bin/muffle-mpirun share/man/man1/muffle-run.1 share/man/man5/muffle-config.5 \
+for file in bin/muffle bin/muffle-site share/man/man8/muffle-site.8 share/bash-completion/completions/muffle-site \
+  share/zsh/site-functions/_party_muffle share/fish/vendor_completions.d/muffle-site.fish bin/muffle-local bin/muffle-mpirun share/man/man1/muffle-run.1 share/man/man5/muffle-config.5 \
   share/bash-completion/completions/muffle share/zsh/site-functions/_muffle share/fish/vendor_completions.d/muffle.fish \
   share/muffle/configs/schemas/adult.toml share/muffle/cluster/whole.sbatch share/doc/muffle/LICENSE share/doc/muffle/docs/README.md; do
   check "there is $file" test -s "$work/prefix/$file"
@@ -25,9 +26,12 @@ bin=$work/moved/muffle-1/bin
 cd "$work/elsewhere"
 unset MUFFLE_BINARY
 check "the moved program runs" "$bin/muffle" --version
+check "so does muffle-site" "$bin/muffle-site" site init --name NORTH --out north
+check "which needs neither MPI nor LibTorch nor CUDA" test -z "$(ldd "$bin/muffle-site" | awk '/not found/ { print; next } { print $1 }' | grep -E 'not found|mpi|pmix|torch|c10|cuda|nccl|xgboost')"
 check "so do its launcher and its configurations, on 2 ranks" "$bin/muffle-local" 2 release --config fashion-mnist.toml --set "data.dir=$DATA" \
   --set map.rff.count=200 --out out
 there out release.mfl privacy.txt
+says 74 'model.mfl' "$bin/muffle" sample --config fashion-mnist.toml --out out # which the part with LibTorch looks for
 check "by the name that the documentation has" "$bin/muffle" plan --config configs/adult.toml --format json
 ln -s "$bin/muffle-local" "$work/link"
 check "a link to a launcher finds the program, too" "$work/link" 1 --version

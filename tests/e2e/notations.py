@@ -81,6 +81,14 @@ COMMA = [
     ("top-sign", number(18, 99, lambda v: ">=90" if v >= 90 else str(v)), 'top_code = ">=90"', r"[1-8]\d|>=90"),
     ("bottom", number(0, 60, lambda v: "<5" if v < 5 else str(v)), 'bottom_code = "<5"', r"[5-9]|[1-6]\d|<5"),
     ("weight", number(400, 1200, lambda v: f"{v / 10:.1f} kg"), 'suffix = " kg"', r"\d+\.\d kg"),
+    ("run-together", time(lambda y, m, d, h, n, s: f"{y}{m:02}{d:02}{h:02}{n:02}{s:02}"), 'format = "%Y%m%d%H%M%S"', r"19\d{12}"),
+    ("shortened", time(lambda y, m, d, h, n, s: f"{y}-{m:02}-{d:02}T{h:02}:{n:02}:{s:02}.{s * 16001:06}".rstrip("0").rstrip(".") + "Z"), 'format = "%Y-%m-%dT%H:%M:%S.%6fZ"', ISO + r"T\d\d:\d\d:\d\d\.\d{6}Z"),
+    ("chinese", date(lambda y, m, d: f"{y}年{m}月{d}日"), 'format = "%Y年%-m月%-d日"', rf"{YEAR}年{MONTH}月{DAY}日"),
+    ("inside", number(-999999, 999999, lambda v: "$" + grouped(v / 100, 2, ",")), 'negative = "$-1"', r"\$-?\d{1,3}(,\d{3})*\.\d\d"),
+    ("accounts", number(-999999, 999999, lambda v: f"$ ({grouped(-v / 100, 2, ',')})" if v < 0 else "$ " + grouped(v / 100, 2, ",")), 'negative = "$ (1)"', r"\$ (\d{1,3}(,\d{3})*\.\d\d|\(\d{1,3}(,\d{3})*\.\d\d\))"),
+    ("top-dollars", number(1000, 120000, lambda v: "$100,000+" if v >= 100000 else "$" + grouped(v, 0, ",")), 'top_code = "$100,000+"', r"\$(\d{1,2}(,\d{3})?|\d{3}|100,000\+)"),
+    ("wide", number(0, 999, lambda v: NO_BREAK + str(v)), 'type = "integer"', r"\d+"),
+    ("starred", number(0, 99, lambda v: "*" if v < 5 else str(v)), 'missing = ["*"]', r"\d+|\*"),
     ("whole", number(18, 90, lambda v: f"{v}.0"), "step = 1", r"\d\d\.0"),
 ]
 SEMICOLON = [
@@ -91,6 +99,8 @@ SEMICOLON = [
     ("thin", number(100, 2000000, lambda v: grouped(v, 0, THIN)), f'thousands_mark = "{THIN}"', rf"\d{{1,3}}({THIN}\d{{3}})*"),
     ("blanks", number(100, 2000000, lambda v: grouped(v, 0, " ")), 'thousands_mark = " "', r"\d{1,3}( \d{3})*"),
     ("points", number(100, 999999, lambda v: grouped(v, 0, ".")), 'thousands_mark = "."', r"\d{1,3}(\.\d{3})*"),
+    ("uhr", time(lambda y, m, d, h, n, s: f"{h}:{n:02} Uhr"), 'format = "%-H:%M Uhr"', r"(1?\d|2[0-3]):\d\d Uhr"),
+    ("below", number(0, 99, lambda v: "<0,5" if v < 5 else f"{v / 10:.1f}".replace(".", ",")), 'bottom_code = "<0,5"', r"\d+,\d|<0,5"),
     ("places", number(1000, 60999, lambda v: f"{v // 1000},{v % 1000:03}"), 'decimal_mark = ","', r"\d+,\d{3}"),
 ]
 FILES = {"comma": (",", COMMA), "semicolon": (";", SEMICOLON)}
@@ -117,7 +127,7 @@ def drafted(path, schema, private):
     wrong = []
     for name, _, proposed, _ in columns_of(path)[1]:
         block = re.search(rf'\nname = "{name}"\n(.*?)(\n\n|\Z)', text, re.S).group(1)
-        if private == "1" and "_code" in proposed:  # which number has a code is content
+        if private == "1" and ("_code" in proposed or "missing" in proposed):  # that is content
             proposed = proposed.split("=")[0] + '= "FILL-IN"'
         if proposed not in block:
             wrong.append(f"{name}: {proposed} is not in:\n{block}")

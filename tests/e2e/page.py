@@ -4,6 +4,7 @@
     page.py PAGE FOLDER [OLD=NEW ...] [--factor F]
 
 Blocks of the page by their fence: ```sh is run by bash in FOLDER, one block after the other, and every command of it must end with 0;
+```python and ```r by the first python3 and Rscript of the PATH, each by itself;
 ```text is some lines of what the block before printed, in its order. Of a block that no ```text follows the exit code alone is compared,
 which is said. ```toml FILE is written to FILE. Others are for readers alone. OLD becomes NEW in what is run
 and written.
@@ -16,7 +17,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
+# The shell's commands get a file of their own, so that another language's quotes are none of bash's.
+INTERPRETERS = {"sh": "source {}", "python": "python3 {}", "r": "Rscript {}"}
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 
 
@@ -92,9 +96,12 @@ def main():
         if kind == "toml" and name:
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(content)
-        elif kind == "sh":
-            # What the block exports holds for those after it.
-            script = "set -euo pipefail\n" + content + "\nenv -0 >&9\n"
+        elif kind in INTERPRETERS:
+            # What a block of bash exports holds for those after it.
+            block = tempfile.NamedTemporaryFile("w", suffix="." + kind, encoding="utf-8")
+            block.write(content)
+            block.flush()
+            script = "set -euo pipefail\n" + INTERPRETERS[kind].format(block.name) + "\nenv -0 >&9\n"
             read, write = os.pipe()
             command = subprocess.Popen(["bash", "-c", f"exec 9>&{write}\n" + script], cwd=folder, env=environment, pass_fds=[write],
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)

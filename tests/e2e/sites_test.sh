@@ -146,6 +146,32 @@ people() {
   says 0 'charter 2' coordinator charter --revoke WEST
   says 0 "REFUSED +charter .*revoked" site show "$work/north"
   says 78 'does not have this site' site join "$work/west"
+  # Whoever carries the exchange takes the charter away: it was seen, and stays.
+  rm "$exchange/charter-2.mfm"
+  says 0 "REFUSED +charter .*charter 2 has revoked" site show "$work/north"
+  says 0 'charter 2 says all of that already' coordinator charter
+  check "the coordinator puts it back" test -s "$exchange/charter-2.mfm"
+  # The round is given up, once and for all to see.
+  ends 2 coordinator abandon --code none
+  says 0 'the round is abandoned' coordinator abandon
+  says 69 'is abandoned \(person\)' coordinator step
+  says 0 'abandoned by the coordinator \(person\)' "$MUFFLE" round status "$exchange"
+}
+
+# One key holder is gone for good once it has contributed: the release comes all the same.
+stand_ins() {
+  schema >"$work/stays.schema.toml"
+  study >"$work/simulated.toml"
+  { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  says 0 'the others have stood in' "$MUFFLE" simulate --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=stays.csv \
+    --sites 4 --missing 1 --wait 30 --out "$work/gone"
+  says 0 'SITE-4 +is missing: the others are asked to stand in' "$MUFFLE" round status "$work/gone/exchange"
+  says 0 'of 1 key holders who were missing others gave the keys' "$MUFFLE" verify "$work"/gone/exchange/*-release.mfl \
+    --evidence "$work/gone/exchange" --require-signature "$work/gone/coordinator/card.mfm"
+  # What was kept for it is erased with the release; the receipts are there.
+  local i
+  for i in 1 2 3; do says 0 'sent a receipt' site step "$work/gone/site-$i"; done
+  check "no share is left" test -z "$(find "$work"/gone/site-*/keys/shares -type f)"
 }
 
 # A whole round, each act a process; and what it refuses.
@@ -158,10 +184,87 @@ simulated() {
   check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
   says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
   ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
+  says 78 '4 or more' "$MUFFLE" "${job[@]}" --sites 3 --missing 1 --out "$work/few"
   says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
+  combined
+}
+
+# A site that came too late for the four makes a release alone, by the same plan, and joins them.
+combined() {
+  local made
+  made=$(compgen -G "$work/four/exchange/*-release.mfl")
+  { echo days,ward; for i in {1..40}; do echo "$((i % 40)),surgery"; done; } >"$work/late.csv"
+  ends 0 "$MUFFLE" keygen --name LATE --out "$work/people"
+  late=("$MUFFLE" release --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=late.csv --set data.id=LATE)
+  ends 0 "${late[@]}" --set "privacy.signing_key=$work/people/LATE.key" --out "$work/late"
+  ends 0 "${late[@]}" --set "privacy.signing_key=$work/people/LATE.key" --set privacy.epsilon=0.5 --out "$work/other"
+  ends 0 "${late[@]}" --out "$work/nameless"
+  both=("$MUFFLE" release combine "$made" "$work/late/release.mfl")
+  ends 2 "${both[@]}" --out "$work/five" # is anybody in both?
+  says 0 'combined 2 releases' "${both[@]}" --people apart --signing-key "$work/people/LATE.key" --out "$work/five"
+  says 78 'is there already' "${both[@]}" --people apart --out "$work/five"
+  ends 0 "${both[@]}" --people shared --out "$work/shared"
+  check "who is in both is promised less" python3 - "$work" <<'END'
+import json, sys
+one, both = (json.load(open(f"{sys.argv[1]}/{name}/privacy.json")) for name in ("five", "shared"))
+assert one["epsilon"] == 1.0 and abs(both["mu"] / one["mu"] - 2**0.5) < 1e-9 and both["epsilon"] > 1.4, (one["epsilon"], both["epsilon"])
+END
+  says 78 'another plan' "$MUFFLE" release combine "$made" "$work/other/release.mfl" --people apart --out "$work/six"
+  says 78 'nobody has signed it' "$MUFFLE" release combine "$made" "$work/nameless/release.mfl" --people apart --out "$work/six"
+  says 78 'added to itself' "$MUFFLE" release combine "$made" "$made" --people apart --out "$work/six"
+  parts=(--part "$made" --part "$work/late/release.mfl" --evidence "$work/four/exchange")
+  says 0 'add up to it, bit for bit' "$MUFFLE" verify "$work/five/release.mfl" --require-signature "$work/people/LATE.pub" "${parts[@]}"
+  says 79 'not added up again' "$MUFFLE" verify "$work/shared/release.mfl"
+  flip "$work/five/release.mfl" 300 1 "$work/flipped.mfl"
+  ends 76 "$MUFFLE" verify "$work/flipped.mfl" --allow-unsigned "${parts[@]}"
+  # Models are made of it as of any other.
+  ends 0 "$MUFFLE" train --config "$work/simulated.toml" --set model.generator=pair-graph --release "$work/five/release.mfl" --out "$work/five"
+  ends 0 "$MUFFLE" sample --config "$work/simulated.toml" --set model.generator=pair-graph --count 50 --out "$work/five"
+  check "50 records are there" test "$(wc -l <"$work/five/samples.csv")" = 51
+}
+
+# A site's act as a job of several ranks, and by muffle-site; the same round.
+ranks() {
+  local site_program name r
+  site_program=$(dirname "$MUFFLE")/muffle-site
+  make_consortium
+  study | sed 's/^\[data\]/&\non_error = "reject-file"/' >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  ends 0 coordinator charter --title Stays
+  for name in north south west; do
+    { echo days,ward; for i in {1..60}; do echo "$((i % 40)),medicine"; done; } >"$work/$name/stays.csv"
+    sed -i -e 's/^format = .*/format = "csv"/' -e 's/^features = .*/features = "stays.csv"/' -e 's/^largest_epsilon = .*/largest_epsilon = 1.0/' \
+      -e 's/^approvals = .*/approvals = 0/' -e 's/^approvers = .*/approvers = []/' \
+      -e 's/^deadline_s = .*/deadline_s = 60.0/' "$work/$name/site.toml"
+    ends 0 "$site_program" site join --site "$work/$name"
+  done
+  says 0 'waits for|no round of this party' site step "$work/north"
+  ends 0 coordinator propose --config "$work/study.toml" --title stays
+  # A bad record in the last rank's part: all end with the code, nobody is charged.
+  echo 12,nowhere >>"$work/north/stays.csv"
+  each "$work/said" 3 site step --site "$work/north" >"$work/log" 2>&1 || true
+  check "all ranks end with 65 where one has a bad record" test "$(cat "$work"/said/*.code | tr '\n' ' ')" = "65 65 65 "
+  check "nobody says which record it is" test -z "$(grep -rE 'nowhere|record 6[01]|line 62' "$work"/said)"
+  check "and nothing was charged" test -z "$(grep -l INTENT "$work/north/ledger.jsonl" 2>/dev/null)"
+  sed -i '$d' "$work/north/stays.csv"
+  says 2 'muffle-site is one process' on_ranks 2 "$site_program" site step --site "$work/north"
+  # Rank 0 alone opens keys: another rank that did would never come back.
+  says 0 'contributed, for charge' on_ranks 3 env LD_PRELOAD="$FILE_CALLS" MUFFLE_HANG=open@/keys/ MUFFLE_HANG_RANK=2 "$MUFFLE" site step --site "$work/north"
+  cp "$work/north/outbox/"*-contribution-*.mfm "$work/first"
+  says 0 "waits for the coordinator's seal" on 2 site step --site "$work/north"
+  check "again, on other ranks: the same contribution" cmp "$work/first" "$work/north/outbox/"*-contribution-*.mfm
+  says 0 'contributed, for charge' on 2 site step --site "$work/south"
+  says 0 'contributed, for charge' "$site_program" site step --site "$work/west"
+  ends 0 coordinator step
+  for name in north south; do says 0 'opened the sum of 3' on 2 site step --site "$work/$name"; done
+  says 0 'opened the sum of 3' "$site_program" site step --site "$work/west"
+  says 0 'released' "$site_program" coordinator step --coordinator "$work/trial"
+  says 0 'verdict: good' "$site_program" verify "$exchange"/*-release.mfl --evidence "$exchange" --require-signature "$work/trial/card.mfm"
+  check "one charge each" test "$(cat "$work"/{north,south,west}/ledger.jsonl | grep -c INTENT)" = 3
+  check "muffle-site needs neither MPI nor LibTorch nor CUDA" test -z "$(ldd "$site_program" | awk '{ print $1 }' | grep -E 'mpi|pmix|torch|c10|cuda|nccl|xgboost')"
 }
 
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(people simulated page); fi
+if ((${#parts[@]} == 0)); then parts=(people simulated stand_ins page); fi
 for part in "${parts[@]}"; do "$part"; done
 finish

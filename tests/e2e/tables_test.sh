@@ -5,44 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 mkdir "$work/data"
-cat >"$work/stays.toml" <<'EOF'
-[[columns]]
-name = "age"
-type = "integer"
-lo = 0
-hi = 99
-bins = 5
-[[columns]]
-name = "ward"
-type = "category"
-values = ["north", "south, west", "intensive \"care\""]
-missing = ["NA"]
-[[columns]]
-name = "admitted"
-type = "date"
-lo = 2020-01-01
-hi = 2020-12-31
-bins = 6
-[[columns]]
-name = "left"
-type = "date"
-lo = 2020-01-01
-hi = 2021-01-31
-bins = 6
-[[columns]]
-name = "note"
-type = "ignore"
-[[columns]]
-name = "died"
-type = "boolean"
-values = ["no", "yes"]
-role = "label"
-[[constraints]]
-kind = "compare"
-left = "admitted"
-op = "<="
-right = "left"
-EOF
+cp "$(dirname "${BASH_SOURCE[0]}")/stays.toml" "$work/stays.toml"
 header=age,ward,admitted,left,note,died
 # ROWS FROM -> lines of a CSV.
 rows() {

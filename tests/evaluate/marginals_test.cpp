@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evaluate/raw_distances.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "support/expect_error.hpp"
@@ -95,6 +96,18 @@ TEST_F(TotalVariation, RowsWithoutAClassAreLeftOutAndATableNeedsRows) {
                              [&] { (void)tvd(one, file("none.csv", ""), {0}); });
   muffle::test::expect_error(ExitCode::kData, {"has rows, but none fits the schema", "odd.csv"},
                              [&] { (void)tvd(one, file("odd.csv", "1,x,maybe\n"), {0}); });
+}
+
+TEST(RawDistance, IsThatOfTheDistributionFunctionsWhateverTheBins) {
+  const RawDistance none = raw_distance({1, 2, 2, 5}, {5, 2, 1, 2}, 10);
+  EXPECT_EQ(none.ks, 0.0);
+  EXPECT_EQ(none.wasserstein, 0.0);
+  // A quarter is apart from 0 to 1, and from 1 to 4.
+  const RawDistance some = raw_distance({0, 1, 4, 4}, {1, 4, 4, 4}, 10);
+  EXPECT_DOUBLE_EQ(some.ks, 0.25);
+  EXPECT_DOUBLE_EQ(some.wasserstein, (0.25 * 1 + 0.25 * 3) / 10);
+  EXPECT_EQ(raw_distance({}, {}, 1).ks, 0.0);
+  EXPECT_EQ(raw_distance({}, {1}, 1).ks, 1.0);
 }
 
 }  // namespace

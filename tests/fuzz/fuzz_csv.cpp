@@ -47,8 +47,8 @@ std::shared_ptr<const schema::Table> mixed_table(bool notations) {
   table.columns.back().spellings = {"-"};
   add("o", kOrdinal).values = {{"low", {}}, {"high", {}}};
   add("n", kIgnore);
-  if (schema::Notation& n = number("t", kDate, 0, 20000, 1, 0).notation; notations) n.format = "%-d.%-m.%y";
-  if (schema::Notation& n = number("s", kDatetime, 0, 86400, 1, 0).notation; notations)
+  if (schema::Notation& n = number("t", kDate, 0, 20000, 50, 0).notation; notations) n.format = "%-d.%-m.%y";
+  if (schema::Notation& n = number("s", kDatetime, 0, 86400, 144, 0).notation; notations)
     n.format = "%d-%b-%Y %I:%M:%S %p";
   add("y", kCategory).values = {{"0", {}}, {"1", {}}};
   table.columns.back().role = schema::ColumnRole::kLabel;
@@ -95,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.header = (options & 1) != 0;
   spec.separator = ",;\t|"[(options >> 1) & 3];
   if ((options & 8) != 0) spec.comment = "#";
+  if ((options & 14) == 14) spec.separator = data::kBlankSeparator;
   spec.schema.shape = {table->features().size()};
   spec.schema.classes = 2;
   spec.schema.lo = 0;

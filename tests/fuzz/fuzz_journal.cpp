@@ -32,6 +32,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  "a round has one message of a kind");
     fuzz::demand(e.what != release::MessageKind::kOpening || sealed.contains(e.key),
                  "an opening has its seal");
+    fuzz::demand(e.what != release::MessageKind::kStandIn ||
+                     pending.contains({e.round, release::MessageKind::kOpening}),
+                 "who stands in has opened");
+    fuzz::demand(
+        (e.what != release::MessageKind::kStandIn && e.what != release::MessageKind::kStandInRequest) ||
+            !pending.contains({e.round, release::MessageKind::kAbandonment}),
+        "nobody stands in in an abandoned round");
   }
   return 0;
 }

@@ -134,9 +134,9 @@ void messages() {
   const Contribution contribution{.commitments = std::vector<crypto::PairCommitment>(3),
                                   .macs = std::vector<crypto::PairMac>(3),
                                   .charge = std::string(32, 'c')};
-  const auto add = [&](char letter, MessageKind kind, nlohmann::json body,
-                       std::vector<std::uint64_t> numbers) {
-    const std::string name(name_of(kind));
+  const auto add = [&](char letter, MessageKind kind, nlohmann::json body, std::vector<std::uint64_t> numbers,
+                       const char* more = "") {
+    const std::string name = std::string(name_of(kind)) + more;
     SignedHeader header{.kind = kind};
     header.body = std::move(body);
     header = sign(std::move(header), key, numbers);
@@ -148,6 +148,21 @@ void messages() {
   const SignedHeader one = add('C', MessageKind::kContribution, body_of(contribution), {1, 2, 3});
   add('S', MessageKind::kSeal, body_of(Seal{{one, one}}), {});
   add('O', MessageKind::kOpening, body_of(Opening{{key.public_key()}, true}), {4, 5});
+  Contribution shared = contribution;
+  shared.commitments.resize(4);
+  shared.macs.resize(4);
+  shared.boxes.assign(4, std::string(2 * box_bytes(4), 'b'));
+  add('B', MessageKind::kContribution, body_of(shared), {1}, "-boxes");
+  add('Q', MessageKind::kStandInRequest, body_of(StandInRequest{{key.public_key()}}), {});
+  add('I', MessageKind::kStandIn, body_of(StandIn{{{key.public_key(), std::vector<crypto::KeyShare>(3)}}}),
+      {});
+  Proposal shares = proposal;
+  shares.holders.push_back(
+      {{"d", crypto::SiteKey::generate("d").public_key()}, 1, crypto::ExchangeKey::generate().point()});
+  shares.parties.holders = 4;
+  shares.parties.missing_holders = 1;
+  shares.stand_in_until = shares.open_until;
+  add('P', MessageKind::kProposal, body_of(shares), {}, "-missing");
   Card card{.name = "north", .box = crypto::ExchangeKey::generate().point(), .coordinator = true};
   const SignedHeader coordinator = add('K', MessageKind::kCard, body_of(card), {});
   const crypto::SiteKey south = crypto::SiteKey::generate("south");
@@ -164,6 +179,29 @@ void messages() {
       body_of(
           RoundKeys{16, {crypto::ExchangeKey::generate().point(), crypto::ExchangeKey::generate().point()}}),
       {});
+}
+
+/// What the server hears: a method, a target, a range, a body.
+void requests() {
+  const std::string target = "/v1/messages/card-0123456789abcdef.mfm?offset=0&size=4&sha256=" +
+                             to_hex(sha256(PublicBytes(std::string_view("card"))));
+  const auto add = [](const std::string& name, const std::string& method, const std::string& at,
+                      const std::string& range, const std::string& body) {
+    seed("shelf", name, piece(method) + method + piece(at) + at + piece(range) + range + body);
+  };
+  add("list", "GET", "/v1/messages", "", "");
+  add("get", "GET", "/v1/messages/seal", "bytes=0-3", "");
+  add("put", "PUT", target, "", "card");
+  add("nowhere", "GET", "/", "", "");
+}
+
+/// What the client hears: 'L' a list, 'R' a Content-Range.
+void answers() {
+  seed("answers", "list",
+       R"(L{"format":"muffle-exchange","version":1,"messages":[{"name":"seal","size":3}]})");
+  seed("answers", "error", R"(L{"format":"muffle-exchange","version":1,"error":"no"})");
+  seed("answers", "range", "Rbytes 0-9/100");
+  seed("answers", "none", "Rbytes */100");
 }
 
 void ledgers() {
@@ -215,6 +253,8 @@ int main(int argc, char** argv) {
   moments_models();
   ledgers();
   messages();
+  requests();
+  answers();
   keys();
   return 0;
 }

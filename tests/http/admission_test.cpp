@@ -83,6 +83,53 @@ TEST_F(AdmissionTest, CharterAndProposalOfTheCoordinatorThatIsThere) {
             403);
 }
 
+/// What a member may fill a disk with is counted, and who is revoked is no member.
+TEST_F(AdmissionTest, MembersCannotFillTheDisk) {
+  place(charter_name(1), all_.charter);
+  const crypto::SiteKey& north = all_.sites[0];
+  const SignedHeader& yes = all_.countersignatures[0];
+  for (const std::uint64_t version : {2u, 3u, 77u})
+    EXPECT_EQ(asked(countersignature_name(version, north.public_key()), yes), 403) << "of version 1";
+  const auto keys = [&](std::uint64_t first) {
+    return SmallConsortium::said(north, MessageKind::kRoundKeys,
+                                 body_of(RoundKeys{first, {crypto::ExchangeKey::generate().point()}}));
+  };
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const SignedHeader one = keys(i);
+    ASSERT_EQ(asked(round_keys_name(north.public_key(), i), one), 0) << i;
+    place(round_keys_name(north.public_key(), i), one);
+  }
+  EXPECT_EQ(asked(round_keys_name(north.public_key(), 100), keys(100)), 403);
+  SignedHeader decline{.kind = MessageKind::kDecline};
+  const ProposedRound round = all_.round(all_.proposal());
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  EXPECT_EQ(asked(decline_name(round.id, north.public_key()),
+                  of_round(MessageKind::kDecline, round.id, north, {}, {{"x", std::string(70'000, 'x')}})),
+            413);
+}
+
+TEST_F(AdmissionTest, ARevokedKeyIsNobodys) {
+  place(charter_name(1), all_.charter);
+  const ProposedRound round = all_.round(all_.proposal());
+  place(proposal_name(round.id), all_.proposed(all_.proposal()));
+  const crypto::SiteKey& west = all_.sites[2];
+  const SignedHeader decline = of_round(MessageKind::kDecline, round.id, west);
+  EXPECT_EQ(asked(decline_name(round.id, west.public_key()), decline), 0);
+  place(charter_name(2),
+        SmallConsortium::said(all_.trial, MessageKind::kCharter,
+                              body_of(Charter{.title = "stays",
+                                              .version = 2,
+                                              .previous = all_.charter.id(),
+                                              .cards = {all_.cards.begin(), all_.cards.end() - 1},
+                                              .revoked = {west.public_key()}})));
+  EXPECT_EQ(asked(decline_name(round.id, west.public_key()), decline), 403);
+  EXPECT_EQ(asked(card_name(west.public_key()), all_.cards[3]), 403);
+  EXPECT_EQ(asked(countersignature_name(1, west.public_key()), all_.countersignatures[2]), 403);
+  EXPECT_EQ(asked(decline_name(round.id, all_.sites[0].public_key()),
+                  of_round(MessageKind::kDecline, round.id, all_.sites[0])),
+            0);
+}
+
 TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
   const ProposedRound round = all_.round(all_.proposal());
   const crypto::SiteKey& site = all_.sites[0];
@@ -100,6 +147,37 @@ TEST_F(AdmissionTest, MessagesOfARoundFromItsPartiesOfItsSize) {
   EXPECT_EQ(asked(seal_name(round.id), seal), 403) << "the coordinator seals";
   EXPECT_EQ(asked(seal_name(round.id), of_round(MessageKind::kSeal, round.id, all_.trial)), 0);
   EXPECT_EQ(asked("x.mfm", of_round(MessageKind::kDecline, round.id, site)), 403) << "one name a message";
+}
+
+/// What the coordinator asks for, and key holders answer, where any of them may be missing.
+TEST_F(AdmissionTest, StandInsWhereKeyHoldersMayBeMissing) {
+  const SmallConsortium four({"NORTH", "SOUTH", "WEST", "EAST"});
+  Proposal proposal = four.proposal();
+  for (const int missing : {0, 1}) {
+    proposal.parties.missing_holders = missing;
+    proposal.stand_in_until = missing > 0 ? proposal.open_until : 0;
+    const ProposedRound round = four.round(proposal);
+    place(proposal_name(round.id), four.proposed(proposal));
+    const int yes = missing > 0 ? 0 : 403;
+    const crypto::SiteKey& north = four.sites[0];
+    const auto request = [&](const crypto::SiteKey& key) {
+      return asked(stand_in_request_name(round.id), of_round(MessageKind::kStandInRequest, round.id, key));
+    };
+    EXPECT_EQ(request(four.trial), yes);
+    EXPECT_EQ(request(north), 403) << "the coordinator asks";
+    const auto stand_in = [&](const crypto::SiteKey& key, std::size_t bytes) {
+      return asked(stand_in_name(round.id, key.public_key()),
+                   of_round(MessageKind::kStandIn, round.id, key, {}, {{"x", std::string(bytes, 'x')}}));
+    };
+    EXPECT_EQ(stand_in(north, 100), yes);
+    EXPECT_EQ(stand_in(four.trial, 100), 403) << "it holds no key";
+    EXPECT_EQ(stand_in(north, 100'000), yes) << "shares for many sites";
+    EXPECT_EQ(stand_in(north, kMostBytesOfLists), missing > 0 ? 413 : 403);
+    EXPECT_EQ(asked(stand_in_name(round.id, four.sites[1].public_key()),
+                    of_round(MessageKind::kStandIn, round.id, north)),
+              403)
+        << "under another's name";
+  }
 }
 
 TEST_F(AdmissionTest, AReleaseThatItsCoordinatorHasStated) {

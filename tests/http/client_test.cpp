@@ -152,6 +152,8 @@ TEST_F(ClientTest, ProxiesThatRefuse) {
   expect_error(ExitCode::kConfig, {"wants a name and a password", "[exchange] proxy", "kinit"}, [&] {
     through("407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=\"x\"\r\n");
   });
+  expect_error(ExitCode::kConfig, {"wants a name and a password"},
+               [&] { through("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n"); });
   expect_error(ExitCode::kConfig, {"refuses to connect", "403", "allow CONNECT"},
                [&] { through("403 Forbidden"); });
   expect_error(ExitCode::kPeer, {"the proxy cannot connect", "503"},
@@ -172,6 +174,31 @@ TEST_F(ClientTest, AProxysPasswordIsNotSaid) {
       EXPECT_THAT(e.what(), testing::Not(testing::ContainsRegex("hu/?sh"))) << proxy;
     }
   }
+}
+
+/// A server that gives a byte at a time, and another that gives more than there is.
+TEST_F(ClientTest, AServerThatDripsIsLeftAfterADeadlineForAll) {
+  std::size_t given = 0;
+  const Stranger drips([&](const auto&) {
+    const std::string range = "bytes " + std::to_string(given) + "-" + std::to_string(given) + "/1000000";
+    ++given;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return page("206 Partial Content", "Muffle-Exchange: 1\r\nContent-Range: " + range + "\r\n", "x");
+  });
+  settings_.total_s = 0.5;
+  expect_error(ExitCode::kPeer, {"more than 0.5 s in all"},
+               [&] { (void)Client(at(drips), settings_).get("m", 1 << 20); });
+  EXPECT_GT(given, 1u);
+  settings_.total_s = 60;
+  const Stranger generous([](const auto&) {
+    return page("206 Partial Content", "Muffle-Exchange: 1\r\nContent-Range: bytes 0-2/3\r\n", "many");
+  });
+  expect_error(ExitCode::kPeer, {"more of 'm' than there is"},
+               [&] { (void)Client(at(generous), settings_).get("m", 100); });
+  const Stranger endless([](const auto&) {
+    return page("200 OK", "Muffle-Exchange: 1\r\nX: " + std::string(70'000, 'x') + "\r\n", "m");
+  });
+  expect_error(ExitCode::kPeer, {"was lost"}, [&] { (void)Client(at(endless), settings_).get("m", 100); });
 }
 
 TEST_F(ClientTest, AListHoldsMessagesAlone) {

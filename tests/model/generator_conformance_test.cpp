@@ -115,6 +115,25 @@ TEST_P(EveryGenerator, SettingsGoToJsonAndBackAndToClones) {
   }
 }
 
+/// What other programs get: every number of the file, or of what is drawn from.
+TEST_P(EveryGenerator, ComesApartIntoNamedArrays) {
+  const std::string bytes = write();
+  const ModelParts parts = take_apart(bytes, "model.mfl");
+  EXPECT_EQ(parts.header.at("generator").at("kind"), GetParam().name);
+  std::vector<std::string> names;
+  std::size_t held = 0;
+  for (const NamedArray& array : parts.arrays) {
+    names.push_back(array.name);
+    std::size_t size = array.type == NamedArray::Type::kFloat64 ? sizeof(double) : sizeof(float);
+    for (const std::size_t n : array.shape) size *= n;
+    EXPECT_EQ(array.bytes.size(), size) << array.name;
+    held += size;
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  EXPECT_GE(held, content().payload.size());
+}
+
 TEST_P(EveryGenerator, FilesComeBackAsTheyWere) {
   const Model model = parse_model(write(), "model.mfl");
   const ModelInfo wanted = info(), loaded = load_model_info(file_);

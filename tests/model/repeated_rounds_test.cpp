@@ -68,8 +68,8 @@ std::vector<std::int64_t> released(const release::ReleasePlan& round) {
 }
 
 /// A release in so many rounds.
-Artifact release_in(std::size_t rounds) {
-  const schema::Schema schema = test::table_schema(kRepeatedCodes, 2);
+Artifact release_in(std::size_t rounds,
+                    const schema::Schema& schema = test::table_schema(kRepeatedCodes, 2)) {
   privacy::PrivacySpec privacy = release::testing_artifact::privacy_of({.epsilon = 0.3});
   privacy.rounds = rounds;
   const auto map =
@@ -198,6 +198,59 @@ TEST_P(RepeatedRounds, WhatCannotBeRepeatedIsNeitherGoodNorRefused) {
   EXPECT_THAT(release::verification_text(v),
               testing::HasSubstr("consistent, but what its later rounds count was not recomputed"));
   EXPECT_THROW(release::require_passed(v), Error);
+}
+
+/// a's and b's bins are learned; b has 8 and a missing value.
+schema::Schema learned_schema() {
+  const schema::Schema written = test::table_schema(kRepeatedCodes, 2, 2);
+  auto table = std::make_shared<schema::Table>(*written.table);
+  for (schema::Column& column : table->columns) column.learned = column.is_number();
+  schema::Schema out;
+  describe_table(out, std::move(table));
+  return out;
+}
+
+TEST(RepeatedRoundsOfLearnedBins, GroupsFollowFromTheFirstRoundsTreesAndForgedOnesAreRefused) {
+  for (const std::size_t rounds : {2u, 3u}) {
+    const Artifact honest = release_in(rounds, learned_schema());
+    std::size_t levels = 0, pairs = 0;
+    for (const CountTable& table : honest.maps[0].map->tables()->counted().tables) {
+      levels += table.columns == std::vector<std::size_t>{0};
+      pairs += table.columns.size() > 1;
+    }
+    EXPECT_EQ(levels, 4u) << "12 cells";
+    EXPECT_EQ(pairs, 0u) << "the first round counts single columns";
+    const release::Verification v = judged(release::artifact_bytes(honest));
+    EXPECT_EQ(v.code(), ExitCode::kDone) << release::verification_text(v);
+    for (const CountTable& table : honest.maps[1].map->tables()->counted().tables) {
+      for (std::size_t k = 0; k < table.columns.size(); ++k) {
+        if (table.columns[k] != 1 || table.groups.empty() || table.groups[k].empty()) continue;
+        EXPECT_EQ(std::ranges::count(table.groups[k], table.groups[k].back()), 1)
+            << "nobody joins the missing";
+      }
+    }
+    // One of a's cells is moved to the group before.
+    bool moved = false;
+    const Artifact forged = with_tables(honest, [&](auto& tables) {
+      for (CountTable& table : tables) {
+        if (table.columns.front() != 0 || table.groups.empty()) continue;
+        std::vector<std::uint32_t>& of = table.groups[0];
+        for (std::size_t x = 1; x < of.size() && !moved; ++x) {
+          if (of[x] == of[x - 1] || std::ranges::count(of, of[x]) == 1) continue;
+          of[x] = of[x - 1];
+          moved = true;
+        }
+      }
+    });
+    ASSERT_TRUE(moved);
+    const release::Verification wrong = judged(release::artifact_bytes(forged));
+    EXPECT_EQ(wrong.code(), ExitCode::kProtocol);
+    EXPECT_EQ(release::testing_artifact::outcome(wrong, "rounds"), Outcome::kFail);
+    // A share of the budget that rounds do not have.
+    Artifact shifted = honest;
+    shifted.maps[0].weight *= 1.01;
+    EXPECT_EQ(repeat_choices(shifted)->outcome, Outcome::kFail);
+  }
 }
 
 // Whoever takes away what the rounds chose from gets no softer verdict than whoever changes it.

@@ -64,7 +64,33 @@ TEST_F(JournalTest, NothingIsSaidTwice) {
   bug(seal(1, 99));
   journal.add(opening(1, 12));
   bug(opening(1, 13));
-  EXPECT_EQ(journal.state().entries.size(), 2u);
+  const JournalEntry stand_in{Kind::kPending, {1}, {}, MessageKind::kStandIn, {14}};
+  journal.add(stand_in);
+  bug({Kind::kPending, {1}, {}, MessageKind::kStandIn, {15}});
+  bug({Kind::kPending, {2}, {}, MessageKind::kStandIn, {14}});  // without an opening of its own
+  EXPECT_EQ(journal.state().entries.size(), 3u);
+}
+
+/// Where a round has ended, nobody stands in for anybody any more.
+TEST_F(JournalTest, NobodyStandsInAfterTheEndOfARound) {
+  Journal journal = open();
+  const auto pending = [](unsigned char round, MessageKind what, unsigned char message) {
+    return JournalEntry{Kind::kPending, {round}, {}, what, {message}};
+  };
+  const auto bug = [&](const JournalEntry& entry) {
+    expect_error(ExitCode::kInvariant, {"two messages"}, [&] { journal.add(entry); });
+  };
+  journal.add(seal(1, 11));
+  journal.add(opening(1, 12));
+  journal.add(pending(1, MessageKind::kReceipt, 13));
+  bug(pending(1, MessageKind::kStandIn, 14));
+  journal.add(pending(2, MessageKind::kAbandonment, 21));
+  bug(pending(2, MessageKind::kStandInRequest, 22));
+  bug(pending(2, MessageKind::kSeal, 23));
+  journal.add(pending(3, MessageKind::kStandInRequest, 31));  // a round may be given up after that
+  journal.add(pending(3, MessageKind::kAbandonment, 32));
+  bug(pending(3, MessageKind::kRelease, 33));
+  EXPECT_EQ(journal.state().entries.size(), 6u);
 }
 
 TEST_F(JournalTest, TamperingAndRollbacksOfALineShow) {

@@ -142,6 +142,13 @@ TEST(PrivacyStatement, SaysTheOddsThatEpsilonAllows) {
     EXPECT_NE(page.find(part), std::string::npos) << part << " not in:\n" << page;
 }
 
+// 1 / (1 + e^-10) = 0.99995460: nobody is told that it is certain. e^60 = 1.1420e26.
+TEST(PrivacyStatement, NeverSaysThatAGuessIsCertain) {
+  EXPECT_NE(opening(sample_artifact({.epsilon = 10.0})).find("99.9955% instead of 50%"), std::string::npos);
+  EXPECT_NE(opening(sample_artifact({.epsilon = 60.0})).find("1.15e+26 to 1, or 100% (nearly)"),
+            std::string::npos);
+}
+
 // Another's odds are never said to be smaller than they may be, at the ends of the accountant's domain
 // either.
 TEST(PrivacyStatement, RoundsOddsAgainstThePromise) {

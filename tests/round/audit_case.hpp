@@ -3,9 +3,13 @@
 #include <memory>
 
 #include "muffle/embed/audit.hpp"
+#include "round/round_setup.hpp"
 #include "support/maps.hpp"
 
 namespace muffle::embed::testing_audit {
+
+/// What made-up records' releases are charged to.
+inline const release::Charge kCharge = release::TestAccess::charge();
 
 /// A small release to audit, and the neighbours to audit it with.
 struct Case {

@@ -20,7 +20,10 @@
 namespace muffle::embed::paths {
 namespace {
 
-using round::real_release;
+ReleaseFunction real_release(const Embedder& embedder, comm::HostComm& comm,
+                             const privacy::AggregationMode& mode) {
+  return round::real_release(embedder, comm, mode, &testing_audit::kCharge);
+}
 
 using privacy::AggregationMode;
 using testing_audit::Case;

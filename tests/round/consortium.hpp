@@ -34,8 +34,11 @@ class CountedEntropy final : public privacy::EntropySource {
 /// A world whose parties have folders of their own and take steps over one folder of messages.
 struct ConsortiumOfFolders {
   explicit ConsortiumOfFolders(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0},
-                               std::uint64_t records = 0)
-      : world(parties, records), round(world.round()) {
+                               std::uint64_t records = 0,
+                               const std::vector<std::size_t>& categories = {3, 4, 2})
+      : ConsortiumOfFolders(parties, plan_of(records, categories)) {}
+  ConsortiumOfFolders(privacy::RoundParties parties, release::ReleasePlan plan)
+      : world(parties, std::move(plan)), round(world.round()) {
     std::filesystem::create_directory(folder / "exchange");
     exchange = make_exchange((folder / "exchange").string());
     exchange->put(release::proposal_name(round.id), world.proposed);
@@ -47,6 +50,7 @@ struct ConsortiumOfFolders {
 
   std::filesystem::path of(const crypto::SiteKey& key) const { return folder / key.name(); }
   std::filesystem::path ledger(std::size_t i) const { return of(world.sites[i]) / "ledger.mfl"; }
+  std::filesystem::path shares_of(std::size_t h) const { return of(world.holders[h]) / "shares"; }
   std::uint64_t before() const { return round.proposal.contribute_until - 1000; }
   std::uint64_t after() const { return round.proposal.contribute_until + 1000; }
   StepClock clock(std::uint64_t now) const { return {now, std::chrono::milliseconds(2000), {}}; }
@@ -75,6 +79,7 @@ struct ConsortiumOfFolders {
         [this, h](std::uint64_t) { return !erased.contains(h); },
         [this, h](std::uint64_t) { return world.round_key(h); },
         [this, h](std::uint64_t) { erased.insert(h); },
+        shares_of(h),
         [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), draws); }};
     return holder_step(round, through, job);
   }

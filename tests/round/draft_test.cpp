@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/embed/self_check.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
 #include "site/small_consortium.hpp"
@@ -43,6 +44,7 @@ class ConsortiumFolder : public ::testing::Test {
               const std::vector<release::Proposal>& earlier = {}) {
     wishes.contribute_until = kThen + 10;
     wishes.open_until = kThen + 20;
+    wishes.stand_in_until = kThen + 30;
     return draft_proposal(SmallConsortium::plan(), read_membership(*exchange), all.trial.public_key(),
                           earlier, wishes);
   }
@@ -88,6 +90,47 @@ TEST_F(ConsortiumFolder, WhatIsForgedForeignOrMisnamedIsSetAsideAndStopsNobody) 
   for (const SetAside& aside : members.set_aside) EXPECT_FALSE(aside.why.empty()) << aside.name;
 }
 
+/// Whoever carries the exchange withholds a charter that was seen, and with it a revocation.
+TEST_F(ConsortiumFolder, ACharterThatWasSeenOnceStaysSeen) {
+  const SmallConsortium all;
+  put_all(all);
+  const test::TemporaryFolder party;
+  const CharterShelf shelf{party.path(), all.trial.public_key()};
+  release::Charter next{.title = "stays",
+                        .version = 2,
+                        .previous = all.charter.id(),
+                        .cards = {all.cards.begin(), all.cards.end() - 1},
+                        .revoked = {all.sites[2].public_key()}};
+  const SignedHeader second = SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next));
+  put("charter-2.mfm", second);
+  EXPECT_EQ(read_membership(*exchange, shelf).charters.size(), 2u);
+  std::filesystem::remove(folder.path() / "charter-2.mfm");
+  const Membership rolled_back = read_membership(*exchange, shelf);
+  ASSERT_NE(rolled_back.newest(all.trial.public_key()), nullptr);
+  EXPECT_EQ(rolled_back.newest(all.trial.public_key())->id, second.id());
+  EXPECT_EQ(rolled_back.charters.size(), 2u);
+  EXPECT_EQ(read_membership(*exchange).charters.size(), 1u) << "the exchange alone tells less";
+  // Nor is another second version taken, nor a third that forgets.
+  next.revoked.clear();
+  next.cards = all.cards;
+  put("charter-2.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  next.version = 3;
+  next.previous = second.id();
+  put("charter-3.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  const Membership forked = read_membership(*exchange, shelf);
+  EXPECT_EQ(forked.set_aside.size(), 2u);
+  EXPECT_EQ(forked.newest(all.trial.public_key())->id, second.id());
+  // After a gap the revocations are compared all the same.
+  std::filesystem::remove(folder.path() / "charter-2.mfm");
+  std::filesystem::remove(folder.path() / "charter-3.mfm");
+  next.version = 4;
+  put("charter-4.mfm", SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(next)));
+  EXPECT_EQ(read_membership(*exchange, shelf).set_aside.size(), 1u);
+  // Another coordinator's are not this shelf's.
+  EXPECT_TRUE(kept_charters({party.path(), all.sites[0].public_key()}).empty());
+  EXPECT_EQ(kept_charters(shelf).size(), 2u);
+}
+
 TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
   const SmallConsortium all;
   put_all(all);
@@ -99,6 +142,7 @@ TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
     EXPECT_EQ(d.proposal.holders[h].number, 0u);
     EXPECT_EQ(d.proposal.holders[h].point, all.points[h][0]);
   }
+  EXPECT_EQ(d.proposal.self_check, embed::self_check(embed::make_embedder(d.proposal.plan)));
   (void)all.round(d.proposal);  // what is drafted can be read
 }
 
@@ -108,7 +152,19 @@ TEST_F(ConsortiumFolder, OfManySitesAboutHalfMustCome) {
   const SmallConsortium all(names);
   put_all(all);
   const Draft d = draft(all);
-  EXPECT_EQ(d.proposal.parties, (privacy::RoundParties{10, 10, 6, 2, 5, 1, 0}));
+  EXPECT_EQ(d.proposal.parties, (privacy::RoundParties{10, 10, 6, 2, 5, 1, 1}));
+  EXPECT_EQ(d.proposal.stand_in_until, kThen + 30);
+  EXPECT_THAT(proposal_in_words(all.round(d.proposal)),
+              ::testing::AllOf(HasSubstr("4 of 5 must open, and stand in for the others"),
+                               HasSubstr("; stand-ins until")));
+  // Only where there are enough for it, or as somebody wishes.
+  EXPECT_EQ(draft(all, {.holders = {"S0", "S1", "S2"}}).proposal.parties.missing_holders, 0);
+  EXPECT_EQ(draft(all, {.colluding_holders = 3}).proposal.parties.missing_holders, 0);
+  const Draft none = draft(all, {.missing_holders = 0});
+  EXPECT_EQ(none.proposal.stand_in_until, 0u);
+  EXPECT_THAT(proposal_in_words(all.round(none.proposal)), HasSubstr("all 5 must open"));
+  expect_error(ExitCode::kConfig, {"2 key holders may be missing", "takes 8 key holders"},
+               [&] { draft(all, {.missing_holders = 2}); });
 }
 
 TEST_F(ConsortiumFolder, NoRoundKeyIsNamedTwice) {

@@ -211,7 +211,8 @@ TEST(Messages, ProposalsSayAllAndLiesAreRefused) {
   refused("/open_until", 1u, "open_until");
   refused("/extra", true, "extra");
   refused("/least", 1u, "least", ExitCode::kConfig);
-  refused("/missing_holders", 1u, "key holders", ExitCode::kConfig);
+  refused("/missing_holders", 1u, "stand_in_until");
+  refused("/colluding_holders", 3u, "key holders", ExitCode::kConfig);
 }
 
 TEST(Messages, EveryByteIsItsSenders) {

@@ -9,8 +9,9 @@
 // A round between institutions whose keys, sums and noise a test knows.
 namespace muffle::round {
 
-inline release::ReleasePlan plan_of(std::uint64_t records) {
-  const schema::Schema schema = test::table_schema({3, 4, 2}, 2);
+inline release::ReleasePlan plan_of(std::uint64_t records,
+                                    const std::vector<std::size_t>& categories = {3, 4, 2}) {
+  const schema::Schema schema = test::table_schema(categories, 2);
   privacy::PrivacySpec spec;
   spec.epsilon = 1.0;
   spec.max_records_per_person = 1;
@@ -22,10 +23,13 @@ inline release::ReleasePlan plan_of(std::uint64_t records) {
 
 /// Everybody's keys, and what they send one another.
 struct World {
-  explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0) {
+  explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0,
+                 const std::vector<std::size_t>& categories = {3, 4, 2})
+      : World(parties, plan_of(records, categories)) {}
+  World(privacy::RoundParties parties, release::ReleasePlan plan) {
     release::Proposal proposal;
     proposal.title = "stays of 2026";
-    proposal.plan = plan_of(records);
+    proposal.plan = std::move(plan);
     proposal.parties = parties;
     for (int i = 0; i < parties.sites; ++i) {
       sites.push_back(crypto::SiteKey::generate("site" + std::to_string(i)));
@@ -43,6 +47,7 @@ struct World {
     }
     proposal.contribute_until = 1'800'000'000;
     proposal.open_until = 1'800'600'000;
+    if (parties.missing_holders > 0) proposal.stand_in_until = 1'801'200'000;
     release::SignedHeader header{.kind = release::MessageKind::kProposal};
     header.body = release::body_of(proposal);
     proposed = release::message_bytes(release::sign(std::move(header), coordinator));
@@ -75,7 +80,7 @@ struct World {
   }
   release::Message opening(const ProposedRound& round, const SealedRound& sealed, std::size_t h) const {
     const auto entropy = privacy::insecure_seeded_entropy(seed_of_holder(h));
-    return release::parse_message(KeyHolder(round, holders[h], round_key(h)).open(sealed, *entropy),
+    return release::parse_message(KeyHolder(round, holders[h], round_key(h)).open(sealed, *entropy).message,
                                   "opening");
   }
 

@@ -54,11 +54,7 @@ inline void embed(round::Round& r, round::Transport& transport, const std::strin
 /// From embedded to charged.
 inline void charge(round::Round& r) {
   r.close();
-  if (r.coordinates()) {
-    r.draw_noise(release::TestAccess::charge(), entropy_at(0).get(), {});
-  } else {
-    r.hear_charge();
-  }
+  if (r.coordinates()) r.draw_noise(release::TestAccess::charge(), entropy_at(0).get(), {});
 }
 
 /// All of a round. @returns the released numbers, at the coordinator.

@@ -1,6 +1,6 @@
-// One step of a site, or of a key holder, in a process of its own.
-//   step_driver site|holder WORLD NOW      WORLD/exchange, WORLD/party (its folder), WORLD/party.key,
-//   WORLD/round.key
+// One step of a site, of a key holder or of the coordinator, in a process of its own.
+//   step_driver site|holder|coordinator WORLD NOW      WORLD/exchange, WORLD/party (its folder),
+//   WORLD/party.key, WORLD/round.key
 // Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
 #include <cstdlib>
 #include <iostream>
@@ -40,6 +40,7 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
     const round::ContributorJob job{key, party, book, clock, yes, sums, {}};
     return round::contributor_step(round, *exchange, job);
   }
+  if (role == "coordinator") return round::coordinator_step(round, *exchange, {key, party, clock, "1.2.3"});
   return round::holder_step(round, *exchange,
                             {key,
                              party,
@@ -47,6 +48,7 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
                              [&](std::uint64_t) { return fs::exists(round_key); },
                              [&](std::uint64_t) { return crypto::ExchangeKey::load(round_key); },
                              [&](std::uint64_t) { fs::remove(round_key); },
+                             world / "shares",
                              {}});
 }
 
@@ -56,9 +58,9 @@ int main(int argc, char** argv) {
   if (argc != 4) return static_cast<int>(ExitCode::kUsage);
   try {
     const round::StepReport report = step(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10));
-    for (const auto* lines : {&report.done, &report.waits, &report.aside}) {
-      for (const std::string& line : *lines) std::cout << line << '\n';
-    }
+    for (const std::string& line : report.done) std::cout << line << '\n';
+    for (const std::string& line : report.waits) std::cout << "waits for " << line << '\n';
+    for (const std::string& line : report.aside) std::cout << "aside " << line << '\n';
     return 0;
   } catch (const Error& e) {
     std::cerr << e.what() << '\n';

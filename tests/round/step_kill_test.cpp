@@ -33,17 +33,17 @@ const int kStride = test::thorough() ? 1 : 3, kPowerCuts = test::thorough() ? 20
 
 class StepKillTest : public testing::Test {
  protected:
-  StepKillTest() {
+  explicit StepKillTest(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}) : c_(parties) {
     c_.world.sites[0].save(c_.folder / "site0.key");
     c_.world.holders[0].save(c_.folder / "holder0.key");
     c_.world.round_key(0).save(c_.folder / "holder0-round.key");
   }
 
   /// A world as the party finds it before its step: after the proposal or, for a key holder, the seal of
-  /// three contributions, which takes top-ups.
+  /// three contributions, which takes top-ups; or, having opened it, a request to stand in for somebody.
   void fresh(const std::string& role) {
-    role_ = role;
-    if (role == "holder" && !c_.is_in_exchange(release::seal_name(c_.round.id))) {
+    role_ = role == "stand-in" ? "holder" : role;
+    if (role_ == "holder" && !c_.is_in_exchange(release::seal_name(c_.round.id))) {
       for (const std::size_t i : {1u, 2u, 3u}) c_.site(i, c_.before());
       c_.coordinator(c_.after());
     }
@@ -51,20 +51,29 @@ class StepKillTest : public testing::Test {
     fs::create_directory(world_);
     fs::create_directory(world_ / "party");
     fs::create_directory(world_ / "draws");
-    if (role == "holder") {
+    if (role_ == "holder") {
       fs::copy(c_.folder / "exchange", world_ / "exchange", fs::copy_options::recursive);
       fs::copy_file(c_.folder / "holder0-round.key", world_ / "round.key");
     } else {
       fs::create_directory(world_ / "exchange");
       write_file_atomically(world_ / "exchange" / release::proposal_name(c_.round.id), c_.world.proposed);
     }
-    fs::copy_file(c_.folder / (role + "0.key"), world_ / "party.key");
+    fs::copy_file(c_.folder / (role_ + "0.key"), world_ / "party.key");
     seen_.clear();
+    if (role != "stand-in") return;
+    ASSERT_EQ(step(), 0) << said();
+    role_ = role;
+    const SealedRound seal(
+        c_.round, release::parse_message(c_.in_exchange(release::seal_name(c_.round.id)), "s").header);
+    write_file_atomically(world_ / "exchange" / release::stand_in_request_name(c_.round.id),
+                          make_stand_in_request(c_.round, seal, c_.world.coordinator, {3}));
   }
 
   /// @returns the exit code, or minus the signal.
   int step(const Environment& environment = {}) const {
-    const std::uint64_t now = role_ == "site" ? c_.before() : c_.after();
+    const std::uint64_t now = role_ == "site"     ? c_.before()
+                              : role_ == "holder" ? c_.after()
+                                                  : c_.round.proposal.open_until + 1;
     const pid_t pid = ::fork();
     if (pid == 0) {
       const int fd = ::open((world_ / "said").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
@@ -73,7 +82,7 @@ class StepKillTest : public testing::Test {
       const std::string marks = (world_ / "draws").string() + ":" + ledger().string();
       ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
       for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, role_.c_str(), world_.c_str(),
+      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, role_ == "site" ? "site" : "holder", world_.c_str(),
               std::to_string(now).c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
@@ -97,7 +106,11 @@ class StepKillTest : public testing::Test {
 
   fs::path ledger() const { return world_ / "party" / "ledger.mfl"; }
   fs::path message() const {
-    return world_ / "exchange" / (role_ == "site" ? c_.contribution_of(0) : c_.opening_of(0));
+    const std::string name = role_ == "site" ? c_.contribution_of(0)
+                             : role_ == "holder"
+                                 ? c_.opening_of(0)
+                                 : release::stand_in_name(c_.round.id, c_.world.holders[0].public_key());
+    return world_ / "exchange" / name;
   }
   /// What anybody sees in the exchange. @param fetch  and takes away, as a courier may
   void look(bool fetch) {
@@ -109,7 +122,7 @@ class StepKillTest : public testing::Test {
   /// Empty, or what is wrong.
   std::string broken_promise() const {
     if (seen_.size() > 1) return "two different messages were sent";
-    if (role_ == "holder") return "";
+    if (role_ != "site") return "";
     std::multiset<std::string> drawn;
     for (const auto& entry : fs::directory_iterator(world_ / "draws")) {
       const std::string name = entry.path().filename().string();
@@ -180,6 +193,15 @@ class StepKillTest : public testing::Test {
 
 TEST_F(StepKillTest, ASiteAtEveryStep) { every_step("site"); }
 TEST_F(StepKillTest, AKeyHolderAtEveryStep) { every_step("holder"); }
+
+/// Where a key holder may be missing, and the others keep shares of its keys.
+class StandInKillTest : public StepKillTest {
+ protected:
+  StandInKillTest() : StepKillTest({4, 4, 3, 1, 4, 1, 1}) {}
+};
+
+TEST_F(StandInKillTest, AKeyHolderThatKeepsSharesAtEveryStep) { every_step("holder"); }
+TEST_F(StandInKillTest, AStandInAtEveryStep) { every_step("stand-in"); }
 
 TEST_F(StepKillTest, AKeyHoldersKeyIsGoneOnceItHasSpoken) {
   fresh("holder");

@@ -7,6 +7,7 @@
 #include "muffle/release/journal.hpp"
 #include "muffle/release/round_release.hpp"
 #include "muffle/release/verification.hpp"
+#include "muffle/round/status.hpp"
 #include "muffle/round/step.hpp"
 #include "round/consortium.hpp"
 #include "support/expect_error.hpp"
@@ -127,7 +128,8 @@ TEST(Steps, TooFewMakeNoReleaseAndTheRoundSaysSo) {
   EXPECT_SAYS(report.done, "abandoned: 2 contributions came, and 3 are needed; silent: site2, site3");
   EXPECT_TRUE(c.site(2, c.after()).lost) << "by its own clock it is too late";
   EXPECT_FALSE(c.is_in_exchange(seal_name(c.round.id)));
-  // A key holder's key is erased after the last date, unasked.
+  // A key holder's key is erased after the last date, unasked, also if it never hears of that.
+  fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
   EXPECT_FALSE(c.holder(0, c.after()).lost);
   EXPECT_TRUE(c.erased.empty());
   EXPECT_TRUE(c.holder(0, c.round.proposal.open_until + 1).lost);
@@ -330,9 +332,147 @@ TEST(Steps, AWrongMacIsAnObjectionAndTheSumIsNoRelease) {
   c.exchange->put(c.contribution_of(1), message_bytes(m.header, m.numbers));
   c.coordinator(c.before());
   for (std::size_t h = 0; h < 3; ++h) EXPECT_SAYS(c.holder(h, c.before()).done, "objects to some");
-  expect_error(ExitCode::kProtocol, {"object to the contributions of site1", "no release"},
+  expect_error(ExitCode::kProtocol, {"key holders object to site1", "no release"},
                [&] { c.coordinator(c.before()); });
   EXPECT_FALSE(c.is_in_exchange(release_name(c.round.id)));
+}
+
+/// A key holder that lies of a site's MAC: the sum shows it, where it has numbers enough.
+TEST(Steps, AnObjectionAloneEndsNoRound) {
+  ConsortiumOfFolders c({4, 4, 3, 1, 3, 1, 0}, 0, {9, 9, 9});
+  ASSERT_GE(c.round.length, 64u);
+  for (std::size_t i = 0; i < 4; ++i) c.site(i, c.before());
+  c.coordinator(c.before());
+  for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.before());
+  Message m = parse_message(c.in_exchange(c.opening_of(1)), "o");
+  m.header.body["objections"] = {to_hex(c.world.sites[2].public_key())};
+  m.header = sign(std::move(m.header), c.world.holders[1], m.numbers);
+  fs::remove(c.folder / "exchange" / c.opening_of(1));
+  c.exchange->put(c.opening_of(1), message_bytes(m.header, m.numbers));
+  const RoundStatus before = read_status(*c.exchange, c.round, c.before());
+  EXPECT_EQ(before.holders[1].state, "opened, and objects to some contributions");
+  const StepReport report = c.coordinator(c.before());
+  EXPECT_SAYS(report.done, "released");
+  EXPECT_SAYS(report.aside, "contributions of site2");
+  const Verification v = verified(c, c.in_exchange(release_name(c.round.id)), c.world.coordinator);
+  EXPECT_EQ(v.code(), ExitCode::kBudget) << "but for the tests' seeded noise it is right";
+}
+
+/// A release is what its coordinator has stated; a receipt, an opening, what it says.
+TEST(Steps, TheStatusBelievesNoName) {
+  ConsortiumOfFolders c;
+  const auto put = [&](const std::string& name, const std::string& bytes) { c.exchange->put(name, bytes); };
+  put(release_name(c.round.id), "released!");
+  RoundStatus status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_FALSE(status.released);
+  EXPECT_EQ(status.stage, "waits for sites to contribute.");
+  EXPECT_EQ(status.set_aside.size(), 1u);
+  fs::remove(c.folder / "exchange" / release_name(c.round.id));
+  run_round(c, {0, 1, 2, 3}, c.before());
+  status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_TRUE(status.released);
+  EXPECT_TRUE(status.set_aside.empty());
+  SignedHeader receipt{.kind = MessageKind::kReceipt, .round = c.round.id, .answers = Sha256Digest{1}};
+  receipt.body = {{"round_key_erased", true}};
+  put(receipt_name(c.round.id, c.world.sites[0].public_key()),
+      message_bytes(sign(std::move(receipt), c.world.sites[0])));
+  status = read_status(*c.exchange, c.round, c.before());
+  ASSERT_EQ(status.set_aside.size(), 1u);
+  EXPECT_NE(status.set_aside[0].why.find("of another release or abandonment"), std::string::npos)
+      << status.set_aside[0].why;
+}
+
+/// The coordinator gives a round up: it says so once, and everybody obeys.
+TEST(Steps, AnAbandonedRoundIsContributedSealedAndOpenedNoMore) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 1u, 2u}) c.site(i, c.before());
+  const CoordinatorJob job{c.world.coordinator, c.of(c.world.coordinator), c.clock(c.before()), "1.2.3"};
+  // Whoever else puts a file there has given up nothing.
+  SignedHeader forged = abandonment_of(c.round, AbandonCode::kPerson);
+  c.exchange->put(abandonment_name(c.round.id), message_bytes(sign(std::move(forged), c.world.sites[0])));
+  EXPECT_FALSE(c.site(0, c.before()).lost);
+  EXPECT_FALSE(read_status(*c.exchange, c.round, c.before()).abandoned);
+  fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
+  EXPECT_SAYS(abandon_round(c.round, *c.exchange, job, AbandonCode::kPerson).done, "abandoned");
+  const RoundStatus status = read_status(*c.exchange, c.round, c.before());
+  EXPECT_TRUE(status.abandoned);
+  EXPECT_EQ(status.sites[3].state, "not asked any more");
+  EXPECT_EQ(status.stage.find("abandoned by the coordinator (person)"), 0u) << status.stage;
+  // A site that has contributed waits no more; another contributes no more, and is charged nothing.
+  for (const std::size_t i : {0u, 3u}) {
+    const StepReport report = c.site(i, c.before());
+    EXPECT_TRUE(report.lost && report.waits.empty());
+    EXPECT_SAYS(report.done, "has abandoned the round (person)");
+  }
+  EXPECT_EQ(privacy::read_ledger(c.ledger(0)).charges.size(), 1u) << "what is charged stays charged";
+  EXPECT_TRUE(privacy::read_ledger(c.ledger(3)).charges.empty());
+  EXPECT_EQ(c.draws, 3);
+  // Nothing is sealed; a key holder erases its key, and says so.
+  for (const std::uint64_t now : {c.before(), c.after()}) {
+    const StepReport report = c.coordinator(now);
+    EXPECT_TRUE(report.lost);
+    EXPECT_SAYS(report.done, "is abandoned (person)");
+  }
+  EXPECT_FALSE(c.is_in_exchange(seal_name(c.round.id)));
+  EXPECT_SAYS(c.holder(1, c.before()).done, "nothing is opened");
+  EXPECT_TRUE(c.erased.contains(1));
+  EXPECT_TRUE(c.is_in_exchange(receipt_name(c.round.id, c.world.holders[1].public_key())));
+  EXPECT_TRUE(read_status(*c.exchange, c.round, c.before()).set_aside.empty());
+  // A two-faced coordinator that seals it all the same finds no key, and its own journal refuses.
+  std::vector<SignedHeader> three;
+  for (const std::size_t i : {0u, 1u, 2u})
+    three.push_back(parse_message(c.in_exchange(c.contribution_of(i)), "c").header);
+  c.exchange->put(seal_name(c.round.id), make_seal(c.round, c.world.coordinator, three));
+  fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
+  EXPECT_ANY_THROW(c.holder(1, c.after()));
+  EXPECT_FALSE(c.is_in_exchange(c.opening_of(1)));
+  Journal journal(c.of(c.world.coordinator) / "journal.mfj", c.world.coordinator.public_key(),
+                  std::chrono::milliseconds(1000));
+  expect_error(ExitCode::kInvariant, {"bind itself to two messages"}, [&] {
+    journal.add({JournalEntry::Kind::kPending, c.round.id, {}, MessageKind::kSeal, Sha256Digest{1}});
+  });
+}
+
+TEST(Steps, TooFewContributionsAreAnAbandonmentAndAReleaseIsNone) {
+  ConsortiumOfFolders c;
+  for (const std::size_t i : {0u, 1u}) c.site(i, c.before());
+  EXPECT_SAYS(c.coordinator(c.after()).done, "2 contributions came, and 3 are needed");
+  const auto message = parse_message(c.in_exchange(abandonment_name(c.round.id)), "a");
+  EXPECT_EQ(check_abandonment(c.round, message.header), AbandonCode::kTooFew);
+  c.site(2, c.before());  // whose clock is slow
+  EXPECT_SAYS(c.coordinator(c.after()).done, "is abandoned (too-few)") << "it is said once";
+  EXPECT_FALSE(c.is_in_exchange(c.contribution_of(2)));
+  ConsortiumOfFolders d;
+  run_round(d, {0, 1, 2, 3}, d.before());
+  const CoordinatorJob job{d.world.coordinator, d.of(d.world.coordinator), d.clock(d.before()), "1.2.3"};
+  expect_error(ExitCode::kConfig, {"is released"},
+               [&] { abandon_round(d.round, *d.exchange, job, AbandonCode::kPerson); });
+}
+
+/// Nobody waits beyond a round's last day, by its own clock.
+TEST(Steps, WhatDoesNotComeIsNotWaitedForBeyondTheLastDay) {
+  ConsortiumOfFolders c;
+  const std::uint64_t over = c.round.proposal.open_until + 1;
+  c.site(0, c.before());
+  EXPECT_SAYS(c.site(0, c.before()).waits, "the round ends");
+  StepReport report = c.site(0, over);
+  EXPECT_TRUE(report.waits.empty());
+  EXPECT_TRUE(report.lost);
+  EXPECT_SAYS(report.done, "seal did not come");
+  for (const std::size_t i : {1u, 2u, 3u}) c.site(i, c.before());
+  c.coordinator(c.before());
+  c.holder(0, c.before());
+  EXPECT_SAYS(c.holder(0, c.before()).waits, "the round ends");
+  for (const StepReport& late : {c.site(1, over), c.holder(0, over)}) {
+    EXPECT_TRUE(late.waits.empty()) << all_of(late.waits);
+    EXPECT_TRUE(late.lost);
+  }
+  // A key is erased then, whatever somebody has put in the seal's place.
+  c.exchange->put("x", "x");
+  fs::remove(c.folder / "exchange" / seal_name(c.round.id));
+  c.exchange->put(seal_name(c.round.id), "no seal");
+  EXPECT_TRUE(c.holder(2, over).lost);
+  EXPECT_TRUE(c.erased.contains(2));
 }
 
 TEST(Evidence, AReleaseIsAddedUpAgainFromItsMessages) {
@@ -391,6 +531,39 @@ TEST(Evidence, TamperingShows) {
     write_file_atomically(file, good);
   }
   EXPECT_EQ(verified(c, bytes, c.world.coordinator).code(), ExitCode::kBudget) << "all is as it was";
+}
+
+/// A site's ledger vouches for the contribution that it charged, and for no other of the same charge's name.
+TEST(Evidence, ASitesLedgerHasTheContributionThatCounts) {
+  ConsortiumOfFolders c;
+  run_round(c, {0, 1, 2, 3}, c.before());
+  Evidence evidence;
+  evidence.name = "release.mfl";
+  const std::string released = c.in_exchange(release_name(c.round.id));
+  evidence.release = released;
+  evidence.messages = evidence_in((c.folder / "exchange").string());
+  evidence.trusted = crypto::SignerKey{"coordinator", c.world.coordinator.public_key()};
+  evidence.ledger = Evidence::LedgerText{"ledger", read_file(c.ledger(2)), true};
+  const auto ledger_check = [&] {
+    const Verification v = verify_release(evidence);
+    for (const Check& check : v.checks) {
+      if (check.name == "ledger") return check;
+    }
+    return Check{};
+  };
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kPass) << ledger_check().detail;
+  EXPECT_NE(ledger_check().detail.find("is the one that counts"), std::string::npos) << ledger_check().detail;
+  // Other bytes of the same round: as after a restored folder.
+  const fs::path file = c.folder / "exchange" / c.contribution_of(2);
+  const std::string good = read_file(file);
+  write_file_atomically(file, c.in_exchange(c.contribution_of(1)));
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kFail);
+  EXPECT_NE(ledger_check().detail.find("another contribution"), std::string::npos) << ledger_check().detail;
+  fs::remove(file);
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kFail);
+  write_file_atomically(file, good);
+  evidence.messages = {};
+  EXPECT_NE(ledger_check().detail.find("--evidence tells"), std::string::npos) << ledger_check().detail;
 }
 
 TEST(Evidence, TheStatementTellsWhoAndUnderWhichNoise) {

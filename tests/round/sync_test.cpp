@@ -1,66 +1,85 @@
 #include "muffle/round/sync.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <fstream>
 
+#include "round/consortium.hpp"
 #include "support/expect_error.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace muffle::round {
 namespace {
 
-using test::expect_error;
+using release::MessageKind;
+using release::SignedHeader;
+using testing::HasSubstr;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
+/// A party with a folder of its own, and the exchange of a consortium far away.
 class Sync : public testing::Test {
  protected:
   std::unique_ptr<Exchange> folder(const std::string& name) const {
-    fs::create_directories(scratch_ / name);
-    return make_exchange((scratch_ / name).string());
+    fs::create_directories(c_.folder / name);
+    return make_exchange((c_.folder / name).string());
   }
-  test::TemporaryFolder scratch_;
-  std::unique_ptr<Exchange> local_ = folder("local"), remote_ = folder("remote");
+  Synced sync(const Names& own = {}) { return synchronise(*local_, remote_, own, limits_); }
+  /// Under whatever name, whatever it is.
+  void place(const std::string& name, const std::string& bytes) const {
+    std::ofstream(c_.folder / "exchange" / name, std::ios::binary) << bytes;
+  }
+  static std::string refusals(const Synced& synced) {
+    std::string out;
+    for (const SetAside& a : synced.refused) out += a.name + ": " + a.why + "\n";
+    return out;
+  }
+  std::string card(const crypto::SiteKey& key) const {
+    SignedHeader header{.kind = MessageKind::kCard};
+    header.body = body_of(release::Card{.name = key.name(), .site = true});
+    return release::message_bytes(sign(std::move(header), key));
+  }
+
+  ConsortiumOfFolders c_;
+  std::unique_ptr<Exchange> local_ = folder("local");
+  Exchange& remote_ = *c_.exchange;
+  SyncLimits limits_{.coordinator = c_.world.coordinator.public_key()};
 };
 
 TEST_F(Sync, CarriesBothWaysAndThenNothing) {
-  local_->put("a-contribution", "mine");
-  remote_->put("b-contribution", "theirs");
-  remote_->put("0123456789abcdef-proposal.mfm", "proposal");
-  local_->put("both", "same");
-  remote_->put("both", "same");
-  const Synced first = synchronise(*local_, *remote_, {"a-contribution"});
-  EXPECT_EQ(first.fetched, (Names{"0123456789abcdef-proposal.mfm", "b-contribution"}))
-      << "a proposal before what answers it";
-  EXPECT_EQ(first.sent, Names{"a-contribution"});
-  EXPECT_EQ(local_->list(), remote_->list());
-  EXPECT_EQ(local_->get("b-contribution", 100), "theirs");
-  EXPECT_EQ(remote_->get("a-contribution", 100), "mine");
-  const Synced again = synchronise(*local_, *remote_, {"a-contribution"});
-  EXPECT_TRUE(again.fetched.empty());
-  EXPECT_TRUE(again.sent.empty());
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) c_.site(i, c_.before());
+  c_.coordinator(c_.before());
+  local_->put(release::card_name(c_.world.sites[0].public_key()), card(c_.world.sites[0]));
+  const Synced first = sync();
+  EXPECT_EQ(first.fetched.size(), 6u) << refusals(first);
+  EXPECT_EQ(first.fetched.front(), release::proposal_name(c_.round.id)) << "before what answers it";
+  EXPECT_EQ(first.sent, Names{release::card_name(c_.world.sites[0].public_key())});
+  EXPECT_TRUE(first.refused.empty()) << refusals(first);
+  EXPECT_EQ(local_->list(), remote_.list());
+  EXPECT_EQ(local_->get(c_.contribution_of(2), 1 << 20), c_.in_exchange(c_.contribution_of(2)));
+  for (std::size_t h = 0; h < 3; ++h) c_.holder(h, c_.before());
+  c_.coordinator(c_.before());
+  EXPECT_EQ(sync().fetched.size(), 5u) << "openings, release and statement";
+  const Synced again = sync();
+  EXPECT_TRUE(again.fetched.empty() && again.sent.empty() && again.refused.empty());
 }
 
 TEST_F(Sync, AnOwnMessageThatIsAnotherOneThereIsFound) {
-  local_->put("a-contribution", "after the backup was restored");
-  remote_->put("a-contribution", "before");
-  remote_->put("news", "n");
-  EXPECT_NO_THROW(synchronise(*local_, *remote_)) << "of others' messages nobody asks twice";
-  expect_error(ExitCode::kProtocol,
-               {"0 messages were fetched and 0 sent", "a-contribution", "is there already"}, [&] {
-                 synchronise(*local_, *remote_, {"a-contribution", "never-made"});
-               });
-  EXPECT_EQ(local_->get("news", 10), "n");
-  EXPECT_EQ(remote_->get("a-contribution", 100), "before");
+  const std::string own = release::card_name(c_.world.sites[0].public_key());
+  local_->put(own, card(c_.world.sites[0]));
+  remote_.put(own, "before the backup was restored");
+  EXPECT_TRUE(sync().conflicts.empty()) << "of others' messages nobody asks twice";
+  const Synced synced = sync({own, "never-made"});
+  ASSERT_EQ(synced.conflicts.size(), 1u);
+  EXPECT_THAT(synced.conflicts[0].why, HasSubstr("is there already"));
+  EXPECT_EQ(remote_.get(own, 100), "before the backup was restored");
 }
 
 /// Takes nothing of one name.
 class Picky final : public Exchange {
  public:
-  explicit Picky(Exchange& inner) : inner_(inner) {}
+  Picky(Exchange& inner, std::string name) : inner_(inner), name_(std::move(name)) {}
   void put(const std::string& name, std::string_view bytes) override {
-    if (name == "b") throw ProtocolError("'b' is refused.");
+    if (name == name_) throw ProtocolError("'" + name_ + "' is refused.");
     inner_.put(name, bytes);
   }
   Names list() override { return inner_.list(); }
@@ -70,29 +89,71 @@ class Picky final : public Exchange {
 
  private:
   Exchange& inner_;
+  std::string name_;
 };
 
 TEST_F(Sync, OneRefusedMessageDoesNotStopTheOthers) {
-  for (const char* name : {"a", "b", "c"}) local_->put(name, name);
-  Picky remote(*remote_);
-  expect_error(ExitCode::kProtocol, {"2 sent; 1 were not taken: 'b' is refused."},
-               [&] { synchronise(*local_, remote); });
-  EXPECT_EQ(remote_->list(), (Names{"a", "c"}));
+  for (const crypto::SiteKey& site : c_.world.sites)
+    local_->put(release::card_name(site.public_key()), card(site));
+  Picky picky(remote_, release::card_name(c_.world.sites[1].public_key()));
+  const Synced synced = synchronise(*local_, picky, {}, limits_);
+  EXPECT_EQ(synced.sent.size(), 3u);
+  EXPECT_EQ(synced.fetched.size(), 1u);
+  ASSERT_EQ(synced.refused.size(), 1u);
+  EXPECT_THAT(in_words(synced), HasSubstr("is refused"));
 }
 
-TEST_F(Sync, WhatIsTooLargeForAnyKnownRoundIsNotFetched) {
-  std::ofstream(scratch_ / "remote" / "0123456789abcdef-contribution-0123456789abcdef.mfm");
-  fs::resize_file(scratch_ / "remote" / "0123456789abcdef-contribution-0123456789abcdef.mfm", (1u << 26) + 1);
-  remote_->put("small", "s");
-  expect_error(ExitCode::kProtocol, {"1 messages were fetched", "67108864 at most"},
-               [&] { synchronise(*local_, *remote_); });
-  EXPECT_EQ(local_->list(), Names{"small"});
+// What a hostile server may send: nothing of it lands on this disk, and none of it ends the synchronisation.
+TEST_F(Sync, WhatIsOfNobodyInAKnownRoundIsNotFetched) {
+  c_.site(0, c_.before());
+  const std::string id = release::short_id(c_.round.id);
+  const ConsortiumOfFolders other;  // of another coordinator
+  place(release::proposal_name(other.round.id), other.world.proposed);
+  for (int i = 0; i < 50; ++i) place("invented-" + std::to_string(i), std::string(1000, 'x'));
+  place(id + "-contribution-0123456789abcdef.mfm", c_.in_exchange(c_.contribution_of(0)));
+  place("0123456789abcdef-contribution-0123456789abcdef.mfm", "x");
+  place(c_.contribution_of(1), c_.in_exchange(c_.contribution_of(0)));  // another's
+  place(c_.contribution_of(2), "<html>");
+  place("card-0123456789abcdef.mfm", card(c_.world.sites[0]));  // under another name
+  place(release::release_name(c_.round.id), "no release");
+  const Synced synced = sync();
+  EXPECT_EQ(synced.fetched, (Names{release::proposal_name(c_.round.id), c_.contribution_of(0)}));
+  EXPECT_EQ(synced.refused.size(), 57u) << refusals(synced);
+  EXPECT_THAT(refusals(synced), HasSubstr("another coordinator"));
+  EXPECT_THAT(refusals(synced), HasSubstr("of nobody in it"));
+  EXPECT_EQ(local_->list().size(), 2u);
+  EXPECT_LT(in_words(synced).size(), 10'000u) << "few are named";
+  // Who has pinned nobody gets proposals to look at, and no vectors.
+  limits_.coordinator.reset();
+  const auto newcomer = folder("newcomer");
+  EXPECT_EQ(synchronise(*newcomer, remote_, {}, limits_).fetched.size(), 2u);
+}
+
+TEST_F(Sync, NumberSizeBytesAndTimeAreBounded) {
+  c_.site(0, c_.before());
+  for (const crypto::SiteKey& site : c_.world.sites) place(release::card_name(site.public_key()), card(site));
+  place(c_.contribution_of(1), std::string(release::most_bytes(c_.round.length) + 1, 'x'));
+  fs::remove(c_.folder / "exchange" / release::card_name(c_.world.sites[3].public_key()));
+  place(release::card_name(c_.world.sites[3].public_key()), std::string((1u << 16) + 1, 'x'));
+  limits_.messages = 3;
+  const Synced few = sync();
+  EXPECT_EQ(few.fetched.size(), 1u + 1 + 2) << refusals(few);
+  EXPECT_THAT(refusals(few), HasSubstr("no more are taken"));
+  EXPECT_THAT(refusals(few), HasSubstr("at most"));
+  limits_ = {.coordinator = limits_.coordinator, .bytes = 1};
+  const auto second = folder("second");
+  const Synced little = synchronise(*second, remote_, {}, limits_);
+  EXPECT_EQ(little.fetched.size(), 1u);
+  EXPECT_THAT(little.unfinished, HasSubstr("the rest is left to the next time"));
+  limits_ = {.coordinator = limits_.coordinator, .seconds = -1};
+  const auto third = folder("third");
+  EXPECT_TRUE(synchronise(*third, remote_, {}, limits_).fetched.empty());
 }
 
 TEST_F(Sync, APartyWorksInAFolderOfItsOwnWhereTheExchangeIsFarAway) {
-  EXPECT_EQ(working_exchange(scratch_.path(), "/mnt/share"), "/mnt/share");
-  const std::string here = working_exchange(scratch_.path(), "https://round.example.org/x");
-  EXPECT_EQ(here, (scratch_ / "exchange").string());
+  EXPECT_EQ(working_exchange(c_.folder.path(), "/mnt/share"), "/mnt/share");
+  const std::string here = working_exchange(c_.folder.path(), "https://round.example.org/x");
+  EXPECT_EQ(here, (c_.folder / "exchange").string());
   EXPECT_TRUE(fs::is_directory(here));
 }
 

@@ -32,7 +32,6 @@ class MeddledTransport : public round::Transport {
 
   int site() const override { return inner_.site(); }
   int sites() const override { return inner_.sites(); }
-  std::string place() const override { return inner_.place(); }
   std::string from_coordinator(const std::string& message) override {
     return inner_.from_coordinator(message);
   }

@@ -55,7 +55,6 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
     explicit Liar(std::string says) : says_(std::move(says)) {}
     int site() const override { return 1; }
     int sites() const override { return 2; }
-    std::string place() const override { return "here"; }
     std::string from_coordinator(const std::string&) override { return says_; }
     std::vector<std::string> to_coordinator(const std::string&) override { return {}; }
     Vector sum_to_coordinator(Vector&&) override { return {}; }
@@ -69,6 +68,26 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
                                   std::string(8, '\xff'), empty_message + empty_message + empty_message}) {
     test::expect_error(ExitCode::kProtocol, {"the coordinator sent"}, [&] { Liar(said).to_all("x"); });
   }
+}
+
+TEST(Transport, OnWhichMachineASiteFailedTheOthersAreNotTold) {
+  test::run_thread_ranks(3, [](comm::HostComm& comm) {
+    const auto inner = make_transport(comm);
+    test::MeddledTransport t(*inner);
+    int verdicts = 0;
+    t.on_receive = [&](int, const std::vector<std::string>& all) {
+      for (const std::string& text : all) {
+        EXPECT_EQ(text.find(comm.host()), std::string::npos) << text;
+        verdicts += text.find("cut off") != std::string::npos;
+      }
+    };
+    test::expect_error(ExitCode::kData, {"cut off"}, [&] {
+      t.agree("reading", true, [&] {
+        if (t.site() == 2) throw DataError("the file is cut off");
+      });
+    });
+    EXPECT_EQ(verdicts, 1);
+  });
 }
 
 // Whoever changes messages can also hide from a site that the agreement failed, its own complaint included.

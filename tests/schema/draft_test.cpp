@@ -228,5 +228,23 @@ TEST(Draft, BoundsThatAreCodesAreKeptOnlyWhereTheAnswerIs) {
   EXPECT_EQ(tenths.notation.top_code, "90.5+");
 }
 
+TEST(Draft, BoundsMayBeWrittenAsTheFieldsAre) {
+  DraftColumn euros;
+  euros.type = ColumnType::kDecimal;
+  euros.notation.decimal_mark = ",";
+  euros.notation.thousands_mark = ".";
+  euros.notation.suffix = " \u20AC";
+  for (const char* line : {"\"0,00\", \"10.000,00\"", "\"0,00 \u20AC\", 10000.00", "0, 10000.00"}) {
+    DraftColumn c = euros;
+    EXPECT_EQ(take_bounds(line, c), "") << line;
+    EXPECT_EQ(c.lo, 0);
+    EXPECT_EQ(c.hi, 10000);
+    EXPECT_EQ(c.decimals, 2);
+  }
+  EXPECT_THAT(take_bounds("0, 10.000", euros), HasSubstr("two numbers")) << "ten, or ten thousand";
+  EXPECT_THAT(take_bounds("0, \"\"", euros), HasSubstr("is not a number"));
+  EXPECT_THAT(take_bounds("0,5, 250,0", euros), HasSubstr("in quotes"));
+}
+
 }  // namespace
 }  // namespace muffle::schema

@@ -102,7 +102,11 @@ TEST(Numbers, AreReadAndWrittenWithTheirMarks) {
                         {marks(".", "\u2019"), 0, 1234567, "1\u2019234\u2019567"},
                         {marks(",", "\u202F", "", "\u00A0%"), 1, 1234.5, "1\u202F234,5\u00A0%"},
                         {marks(".", "", "", "", "\u22121"), 1, -3.5, "\u22123.5"},
-                        {marks(".", "", "", "", "1-"), 0, -3, "3-"}};
+                        {marks(".", "", "", "", "1-"), 0, -3, "3-"},
+                        {marks(".", ",", "$", "", "$-1"), 0, -1234, "$-1,234"},
+                        {marks(".", ",", "$ ", "", "$ (1)"), 2, -1234.5, "$ (1,234.50)"},
+                        {marks(".", "", "", "%", "(1)%"), 1, -8.5, "(8.5)%"},
+                        {marks(".", "", "", "%", "(1)"), 1, -8.5, "(8.5%)"}};
   for (const Case& c : cases) {
     EXPECT_EQ(notation_problem(ColumnType::kDecimal, c.n), "");
     const NumberText text(ColumnType::kDecimal, c.n, c.decimals, 0);
@@ -120,6 +124,30 @@ TEST(Numbers, AreReadAndWrittenWithTheirMarks) {
   EXPECT_EQ(blanks.parse("1\u00A0234,5\u202F€"), 1234.5) << "blanks of any width";
   EXPECT_FALSE(blanks.parse("1 234,5")) << "the suffix is part of it";
   EXPECT_FALSE(NumberText(ColumnType::kDecimal, marks(",", ""), 2, 0).parse("1.5")) << "another mark";
+}
+
+TEST(Numbers, HaveBlanksOfAnyWidthAroundThem) {
+  EXPECT_EQ(NumberText(ColumnType::kInteger, {}, 0, 0).parse("\u00A0688 "), 688);
+  EXPECT_EQ(NumberText(ColumnType::kDate, {"%d.%m.%Y", ".", "", "", "", "-1", "", ""}, 0, 0)
+                .parse("02.01.1970\u202F"),
+            1);
+  EXPECT_FALSE(NumberText(ColumnType::kInteger, {}, 0, 0).parse("\u00A0"));
+}
+
+TEST(Numbers, OfATimeAreRoundedOnceAndWithinTheDay) {
+  Column time;
+  time.type = ColumnType::kTime;
+  time.decimals = 3;
+  for (const auto& [value, text] :
+       {std::pair(59.9999, "00:01:00.000"), {86399.9999, "23:59:59.999"}, {3661.25, "01:01:01.250"}}) {
+    std::string written;
+    write_number(time, value, written);
+    EXPECT_EQ(written, text);
+  }
+  time.decimals = 0;
+  std::string written;
+  write_number(time, 59.7, written);
+  EXPECT_EQ(written, "00:01:00");
 }
 
 Table table_of(const std::string& columns) { return parse_table_toml(columns, "t"); }
@@ -145,6 +173,7 @@ TEST(Notations, OfAColumnThatContradictThemselvesAreRefused) {
   refused("integer", number + "prefix = \"no 1\"\n", "no digits");
   refused("integer", number + "format = \"%Y\"\n", "only dates and times");
   refused("integer", number + "negative = \"2-\"\n", "how minus one");
+  refused("integer", number + "prefix = \"$\"\nnegative = \"kg-1\"\n", "how minus one");
   refused("integer", number + "top_code = \"9\"\n", "no code of a bound");
   refused("integer", number + "top_code = \"9+\"\nmissing = \"9+\"\n", "stands for two");
   refused("date", dates + "decimal_mark = \",\"\n", "only numbers");
@@ -171,6 +200,11 @@ TEST(Notations, CodesOfBoundsAreTheBounds) {
   EXPECT_EQ(text.read("91+").misfit, Misfit::kNotANumber);
   EXPECT_EQ(bound_code(">= 1.5")->number, 1.5);
   EXPECT_TRUE(bound_code("over 90")->beyond);
+  const Notation dollars{"", ".", ",", "$", " a year", "-1", "", ""};
+  for (const char* field : {"$10,000+", "$10,000 and over", "$10,000+ a year", ">= $10,000 a year"})
+    EXPECT_EQ(bound_code(field, dollars).value_or(BoundCode{}).number, 10000) << field;
+  EXPECT_FALSE(bound_code("$10,000 a year", dollars) || bound_code("$10,000+"));
+  EXPECT_EQ(bound_code("<5,5", {"", ",", "", "", "", "-1", "", ""})->number, 5.5);
   EXPECT_FALSE(bound_code("10-14") || bound_code("x+") || bound_code("90") || bound_code("9+9"));
 }
 

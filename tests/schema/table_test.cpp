@@ -84,7 +84,7 @@ TEST(TableToml, ReadsEveryTypeAndRole) {
   EXPECT_EQ(table.features(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(table.label(), 8u);
   EXPECT_EQ(table.person(), 7u);
-  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 16, 16, 8}));
+  EXPECT_EQ(table.codes(), (std::vector<std::size_t>{11, 3, 2, 256, 256, 8}));
   EXPECT_EQ(table.columns[0].unit, "years");
   EXPECT_EQ(table.columns[5].edges.front(), 0.0);
   EXPECT_EQ(table.columns[5].edges.at(1), 1.0) << "0 has a bin of its own";
@@ -213,11 +213,21 @@ TEST(TableToml, BinsOfDecimalsHoldEquallyManyValues) {
             const Grid grid(c);
             const std::uint64_t values = static_cast<std::uint64_t>(steps) + 1;
             ASSERT_EQ(grid.count(), values) << column;
+            ASSERT_FALSE(c.learned);
             ASSERT_EQ(c.bins(), std::min(bins, values)) << column;
             for (std::uint32_t b = 0; b < c.bins(); ++b) {
               const std::uint64_t held = grid.first(b + 1) - grid.first(b);
               ASSERT_TRUE(held == values / c.bins() || held == values / c.bins() + 1) << column << b;
             }
+          }
+          const Column learned = parse_table_toml(column, "s").columns[0];
+          const Grid fine(learned);
+          ASSERT_TRUE(learned.learned);
+          ASSERT_EQ(fine.first(1), 1u) << "the least value has a cell of its own: " << column;
+          ASSERT_EQ(fine.first(learned.bins() - 1), fine.count() - 1) << "so has the largest: " << column;
+          if (lo < 0 && -lo % step == 0 && -lo / step <= steps) {
+            const std::uint32_t zero = fine.bin(fine.index(0.0));
+            ASSERT_EQ(fine.first(zero + 1) - fine.first(zero), 1u) << "and zero: " << column;
           }
           if (lo >= 0) {
             ASSERT_NO_THROW(parse_table_toml(column + "spacing = \"logarithmic\"\n", "s")) << column;
@@ -273,7 +283,7 @@ TEST(TableToml, TextsAreTrimmedAndComposedAsFieldsAre) {
 name = " town "
 type = "category"
 values = [" a", "{0}", "c "]
-aliases = {{ "{0} " = [" B "], a = ["a", " A"] }}
+aliases = {{ "{0} " = ["\u00A0 B \u00A0"], a = ["a", " A"] }}
 missing = " {1} "
 [[columns]]
 name = "n"
@@ -302,6 +312,8 @@ then = {{ column = " n", is = ["NA "] }}
                                       {"A", 0},
                                       {composed, 1},
                                       {decomposed + "\t", 1},
+                                      {"\u00A0" + decomposed + " \u3000", 1},
+                                      {"\u2009c\u00A0", 2},
                                       {"B", 1},
                                       {"c", 2},
                                       {"\xC3\xA9", 3},

@@ -20,6 +20,25 @@ using test::SmallConsortium;
 using Answer = Verdict::Answer;
 using Outcome = Ruling::Outcome;
 
+/// A map whose records are summed with LibTorch, if there were one.
+struct TorchMap : features::FeatureMap {
+  std::string_view kind() const override { return "torch"; }
+  std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<TorchMap>(); }
+  void declare(settings::Keys&) override {}
+  void resolve(const schema::Schema&) override {}
+  nlohmann::json to_json() const override { return {}; }
+  void read_json(const JsonFields&) override {}
+  std::size_t dims() const override { return 1; }
+  std::size_t features() const override { return 1; }
+  features::BlockBound bound() const override { return {}; }
+  features::PlainFacts plain_facts(const features::Lattice&) const override { return {}; }
+  features::MapCost cost() const override { return {}; }
+  double numbers_in_map() const override { return 0; }
+  std::string hash() const override { return ""; }
+  std::unique_ptr<features::Block> make_block(const features::Lattice&) const override { return nullptr; }
+  bool needs_torch() const override { return true; }
+};
+
 /// NORTH, who has pinned everybody, and asks what the defaults ask.
 class PolicyTest : public ::testing::Test {
  protected:
@@ -31,12 +50,18 @@ class PolicyTest : public ::testing::Test {
   }
 
   Verdict verdict() {
-    const release::ProposedRound round = all.round(proposal);
+    release::ProposedRound round = all.round(proposal);
+    if (needs_torch) round.proposal.plan.maps.at(0).map = std::make_shared<TorchMap>();
     for (const crypto::SiteKey& person : people)
       approvals.push_back(release::sign(release::approval_of(round, all.sites[0].public_key()), person));
-    return policy_verdict(
-        policy, pins,
-        {round, {"NORTH", all.sites[0].public_key()}, charters, all.round_keys, approvals, ledger});
+    return policy_verdict(policy, pins,
+                          {round,
+                           {"NORTH", all.sites[0].public_key()},
+                           charters,
+                           all.round_keys,
+                           approvals,
+                           ledger,
+                           with_torch});
   }
   /// This rule alone is not kept.
   void expect(const std::string& rule, Outcome outcome, Answer answer,
@@ -63,12 +88,23 @@ class PolicyTest : public ::testing::Test {
   std::vector<crypto::SiteKey> people;
   std::vector<release::SignedHeader> approvals;
   privacy::LedgerState ledger;
+  bool needs_torch = false, with_torch = true;
 };
 
 TEST_F(PolicyTest, SaysYesToWhatItsDefaultsAllow) {
   const Verdict v = verdict();
   EXPECT_EQ(v.answer, Answer::kYes) << v.why();
   EXPECT_EQ(v.why(), "");
+}
+
+TEST_F(PolicyTest, AProgramWithoutLibTorchDeclinesMapsThatNeedItWithACodeOfItsOwn) {
+  needs_torch = true;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  with_torch = false;
+  expect_broken("program", DeclineCode::kNeedsTorch);
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("`muffle` has it"));
+  needs_torch = false;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
 }
 
 TEST_F(PolicyTest, TheCoordinatorIsTheOneThatIsPinned) {
@@ -112,6 +148,15 @@ TEST_F(PolicyTest, ALaterCharterRevokes) {
   charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
                         "charter");
   expect_broken("charter");
+}
+
+TEST_F(PolicyTest, AnOlderCharterThanOneThatWasSeenIsRefused) {
+  release::Charter next{.title = "stays", .version = 2, .previous = all.charter.id(), .cards = all.cards};
+  charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
+                        "charter");
+  expect_broken("charter");
+  proposal.charter = charters.back().id;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
 }
 
 /// A coordinator that invents round keys could take the masks off.
@@ -184,6 +229,21 @@ TEST_F(PolicyTest, RequiredKeyHolders) {
   expect_waits("required key holders");
   pins.peers.push_back({"REGULATOR", crypto::SiteKey::generate("REGULATOR").public_key()});
   expect_broken("required key holders");
+}
+
+TEST_F(PolicyTest, HowManyKeyHoldersMayBeMissing) {
+  all = SmallConsortium({"NORTH", "SOUTH", "WEST", "EAST"});
+  proposal = all.proposal();
+  proposal.parties.missing_holders = 1;
+  proposal.stand_in_until = proposal.open_until;
+  pins = {};
+  pins.coordinator = crypto::SignerKey{"TRIAL", all.trial.public_key()};
+  for (const crypto::SiteKey& site : all.sites) pins.peers.push_back({site.name(), site.public_key()});
+  charters.clear();
+  charters.emplace_back(all.charter, "charter");
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
+  policy.missing_holders = 0;
+  expect_broken("missing key holders");
 }
 
 TEST_F(PolicyTest, Columns) {

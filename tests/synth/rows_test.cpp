@@ -6,6 +6,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/schema/table_toml.hpp"
+#include "muffle/synth/moved_rows.hpp"
 #include "support/expect_error.hpp"
 #include "synth/draw_tile.hpp"
 
@@ -81,6 +82,29 @@ std::size_t broken_rows(const Draw& draw) {
 TEST(Rows, EveryRowThatIsWrittenKeepsTheRules) {
   EXPECT_GT(broken_rows(draw_of(false)), 500u) << "or the test shows nothing";
   EXPECT_EQ(broken_rows(draw_of(true)), 0u);
+}
+
+TEST(Rows, RulesThatMoveManyRowsAreNamedFromTheModelAlone) {
+  const Draw draw = draw_of(false);
+  model::Model model{draw.info, draw.sampler};
+  model.info.class_share = draw.class_share;
+  const std::vector<double> shares = moved_shares(model);
+  ASSERT_EQ(shares.size(), 1u);
+  EXPECT_NEAR(shares[0], 0.495, 0.04) << "of two independent numbers";
+  EXPECT_THAT(moving_rules(model), testing::ElementsAre(testing::AllOf(
+                                       testing::HasSubstr("constraint 1 (of 'from', 'until') moves"),
+                                       testing::HasSubstr("% of the rows"))));
+  // A rule that nearly all rows keep, and no rule.
+  auto table = std::make_shared<schema::Table>(*model.info.schema.table);
+  table->constraints[0] = {
+      schema::Constraint::Kind::kCompare, {0}, schema::Constraint::Op::kAtMost, 98.0, {}, {}};
+  model.info.schema.table = table;
+  EXPECT_NEAR(moved_shares(model).at(0), 0.01, 0.009);
+  EXPECT_THAT(moving_rules(model), testing::IsEmpty());
+  table = std::make_shared<schema::Table>(*table);
+  table->constraints.clear();
+  model.info.schema.table = table;
+  EXPECT_THAT(moved_shares(model), testing::IsEmpty());
 }
 
 TEST(Rows, NumbersThatAreNotFiniteEndTheSamplingFirst) {

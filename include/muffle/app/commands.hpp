@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/embed/embedding.hpp"
 #include "muffle/round/draft.hpp"
 
 namespace muffle::app {
@@ -64,6 +66,17 @@ void require_held_out(Context& context);
 /// says so, where no held-out records are configured.
 void run(Context& context);
 
+/// `muffle export`: a model, or a release's tables, for programs that are not muffle. Not collective.
+struct ExportCommand {
+  std::string file;    ///< model.mfl or release.mfl
+  std::string format;  ///< of a model: torchscript, safetensors or npz; of a release: mbi
+  std::string out;     ///< a new file; of mbi a folder
+};
+/// @param printed  gets a line about what was written
+/// @throws ConfigError  the format is not for such a file;  ProtocolError; IoError  also: it is there already
+/// Post-processing.
+void export_command(const ExportCommand& command, std::ostream& printed);
+
 /// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
 struct LedgerCommand {
   std::string verb;                      ///< "show", "verify" or "budget"
@@ -98,7 +111,7 @@ struct SchemaCommand {
   std::string file;    ///< of init: CSV
   std::string sample;  ///< of init: a public file, from which bounds and categories are filled in
   std::string out = "schema.toml";  ///< of init
-  std::string separator = ",";      ///< ",", ";", "tab" or "|"
+  std::string separator = ",";      ///< ",", ";", "|", "tab" or "blank"
   std::optional<bool> header;       ///< none: there is one, unless it looks like a record
   std::string comment;
   std::uint64_t skip = 0;
@@ -115,8 +128,8 @@ struct ServeCommand {
   std::string cert, key, client_ca;  ///< PEM files; empty: none
 };
 
-/// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`: the verbs of people. Not collective;
-/// they read no record.
+/// `muffle site ...`, `muffle coordinator ...` and `muffle round ...`. All but a site's steps are not
+/// collective, and read no record.
 struct PartyCommand {
   std::string verb;          ///< "site init", "coordinator propose", "round status", ...
   std::string folder = ".";  ///< the party's own
@@ -124,36 +137,63 @@ struct PartyCommand {
   std::string round;         ///< first digits of its id; empty: the only one
   std::string name;          ///< of init: the new party's; of pin and admit: whose card
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
-  bool key_holder = false, no_records = false;  ///< of init
-  std::vector<std::string> approvers;           ///< of init: .pub files
-  std::string key;                              ///< of approve: the person's key file
-  std::string code = "person";                  ///< of decline
-  std::string title, admission;                 ///< of charter; the title also of propose
-  std::vector<std::string> revoke;              ///< of charter: members' names
-  round::Wishes wishes;                         ///< of propose
-  double contribute_days = 14, open_days = 7;   ///< of propose
-  bool dry_run = false;                         ///< of propose
-  double every_s = 60;                          ///< of run: between two steps
-  std::string html;                             ///< of status: the page's file; empty: none
+  bool key_holder = false, no_records = false;                    ///< of init
+  std::vector<std::string> approvers;                             ///< of init: .pub files
+  std::string key;                                                ///< of approve: the person's key file
+  std::string code = "person";                                    ///< of decline and abandon
+  std::string title, admission;                                   ///< of charter; the title also of propose
+  std::vector<std::string> revoke;                                ///< of charter: members' names
+  round::Wishes wishes;                                           ///< of propose
+  double contribute_days = 14, open_days = 7, stand_in_days = 7;  ///< of propose
+  bool dry_run = false;                                           ///< of propose
+  double every_s = 60;                                            ///< of run: between two steps
+  std::string html;                                               ///< of status: the page's file; empty: none
   ServeCommand serve;
+  bool with_torch = true;  ///< whether this program sums maps that need LibTorch
+
+  /// Whether this is site_step(), not party_command().
+  bool is_site_step() const { return verb == "site step" || verb == "site run"; }
 };
 /// @param sources  of propose: the configuration of the release
 /// @throws ConfigError, ProtocolError  a message that is not what it should be;  IoError; UsageError.
 void party_command(const ConfigSources& sources, const PartyCommand& command, std::ostream& out);
+
+/// Of `muffle release combine`.
+struct CombineCommand {
+  std::vector<std::string> releases;
+  std::string people;       ///< "apart", or "shared": a person may be in several of them
+  std::string signing_key;  ///< empty: it is not signed
+  std::string out;          ///< run folder
+};
+/// Writes release.mfl, its signature and its privacy statement. Nothing private is read, and nothing charged.
+/// @throws ConfigError, ProtocolError, IoError.
+void combine(const CombineCommand& command, std::ostream& printed);
+
 /// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
 /// coordinator, of sites and of what is between them, and a process for every act. Not collective.
 struct SimulateCommand {
   int sites = 3;
-  std::string out;  ///< a new folder
+  int missing = 0;     ///< key holders that are gone for good once all have contributed
+  double wait_s = 60;  ///< then: for contributions and openings, after which the others stand in
+  std::string out;     ///< a new folder
 };
 /// Deals the records of the configuration to the sites, contiguously.
 /// @throws ConfigError; Error  of an act that failed, with its exit code.
 void simulate(const ConfigSources& sources, const SimulateCommand& command, std::ostream& printed);
 
-/// `muffle site step`, `site run` and `coordinator step`. The site's read its records, once its policy says
-/// yes.
-/// @throws as round/step.hpp: the first round's error, once all rounds had their step.
-void step_command(const PartyCommand& command, std::ostream& out);
+/// What a site's step computes with.
+struct SiteMachine {
+  comm::HostComm& comm;  ///< of the site's own job
+  int cores = 1;         ///< that this rank owns
+  /// As features.device says. Collective.
+  std::function<embed::Embedder(const Config&, release::ReleasePlan)> make_embedder;
+};
+/// `muffle site step` and `site run`, which read the site's records, once its policy says yes. Collective
+/// over the ranks of the site's own job: all sum its records, and root alone has its keys (round::SiteRanks).
+/// @throws as round/step.hpp: the first round's error, once all rounds had their step. Agreed.
+void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out);
+/// `muffle coordinator step`. Not collective. @throws as site_step().
+void coordinator_step_command(const PartyCommand& command, std::ostream& out);
 /// `muffle site sync` and `coordinator sync`: carries messages between the party's folder and its server, and
 /// ends. Needs a network, and no key. @throws as round::synchronise().
 void sync_party(const PartyCommand& command, bool site, std::ostream& out);

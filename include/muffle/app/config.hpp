@@ -148,6 +148,9 @@ std::map<std::string, std::string> settings_in(const std::string& file);
 /// by what it says.
 bool names_records(const std::string& key);
 
+/// Whether the key says where files of one's own lie: records, keys, the ledger. Nobody else is told.
+bool names_own_files(const std::string& key);
+
 /// SHA-256 (hex) over the keys of `stage` (train: also those of the model), but for names_records().
 std::string stage_hash(const Config& config, Stage stage);
 

@@ -35,10 +35,15 @@ class Messages {
 /// Root's text, on every rank.
 std::string broadcast_text(Messages& comm, const std::string& text, int root = 0);
 
+/// Whether what a setting says is its rank's own: where its files lie.
+using IsOwn = std::function<bool(const std::string& name)>;
+
 /// All ranks must have been started alike. Collective; `settings` maps names ("--out", "features.seed") to
 /// values of one line, the same names on every rank that runs the same verb.
+/// @param own  of these a rank names what it has itself; the others are not told it
 /// @throws ConfigError, on every rank, naming the settings that differ.
-void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings);
+void require_same_settings(Messages& comm, const std::map<std::string, std::string>& settings,
+                           const IsOwn& own = {});
 
 /// How the members tell each other of a step: each rank's bytes, to all, by rank.
 using Exchange = std::function<std::vector<std::string>(const std::string&)>;
@@ -51,7 +56,8 @@ using Exchange = std::function<std::vector<std::string>(const std::string&)>;
 /// @param share_message  false for steps that read private records: what a foreign exception says, which
 ///                       nobody has vetted, is a local detail then.
 void agree(Messages& comm, const std::string& what, bool share_message, const std::function<void()>& step);
-/// The same where the verdicts go another way. @param rank, host  this rank's.
+/// The same where the verdicts go another way. @param rank  this one. @param host  this rank's; empty: the
+/// others are not told
 void agree(int rank, const std::string& host, const Exchange& exchange, const std::string& what,
            bool share_message, const std::function<void()>& step);
 

@@ -37,10 +37,6 @@ class MpiSession {
   /// MPI_Init_thread. @throws CommError if MPI offers less; InvariantError on a second session.
   MpiSession(int* argc, char*** argv);
   MpiSession& operator=(MpiSession&&) = delete;
-  /// True when a launcher (mpirun, srun) started this process.
-  static bool launched_by_mpi();
-  /// How many processes a launcher says that it started, of which this is one; 1 if none says so.
-  static int launched_processes();
   /// The MPI library's name and version, one line.
   static std::string library();
   /// A duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN; every collective is non-blocking inside and polled

@@ -18,4 +18,7 @@ std::string exact_text(double value);
 std::string rounded_up_text(double value, int digits);
 std::string rounded_down_text(double value, int digits);
 
+/// An ASCII digit, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 }  // namespace muffle

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "muffle/crypto/site_keys.hpp"
@@ -20,6 +21,8 @@ using ExchangePoint = std::array<unsigned char, 32>;
 using RoundId = std::array<unsigned char, 32>;
 using PairMac = std::array<unsigned char, 16>;
 using PairCommitment = std::array<unsigned char, 32>;
+/// One party's share of the key of a stream.
+using KeyShare = std::array<unsigned char, 32>;
 
 /// An X25519 key pair for one use: a key holder's of one round, or a site's of one contribution. Secret;
 /// move-only; in locked memory, wiped.
@@ -58,6 +61,34 @@ struct PairContext {
   ExchangePoint site_point{}, holder_point{};
 };
 
+/// What makes the stream of a site and a key holder. Secret; move-only; in locked memory, wiped.
+class StreamKey {
+ public:
+  /// @param secret  32 bytes
+  StreamKey(SecretBytes secret, const PairContext& context);
+
+  /// Ties the site to this key: whoever learns the key can tell that it is the one.
+  PairCommitment commitment() const;
+  /// Adds the stream to `values`, modulo 2^64, and wipes the key: a stream is used once at either end.
+  /// @throws InvariantError  a second use, or more numbers than kMaxMaskedLength.
+  void add_to(std::span<std::uint64_t> values) &&;
+
+  /// Shares of the key (Shamir, CACM 1979, byte by byte over GF(2^8)): any `least` of them make it again,
+  /// fewer say nothing. @returns for each of `parties` its share, 32 bytes; secret. @throws InvariantError.
+  SecretBytes split(std::size_t parties, std::size_t least) const;
+  struct Share {
+    std::size_t party = 0;  ///< whose it is, from 0
+    KeyShare bytes{};
+  };
+  /// What so many shares make, whatever they are: compare the commitment. @param shares  of different
+  /// parties. @throws InvariantError.
+  static StreamKey rebuild(std::span<const Share> shares, const PairContext& context);
+
+ private:
+  SecretBytes key_;
+  PairContext context_;
+};
+
 /// What a site and a key holder share in one round. Secret; move-only; in locked memory, wiped.
 class PairKey {
  public:
@@ -70,16 +101,22 @@ class PairKey {
   PairMac mac(std::string_view header) const;
   /// In constant time.
   bool has_made(const PairMac& mac, std::string_view header) const;
-  /// Ties the site to this key: whoever learns the key can tell that it is the one.
-  PairCommitment commitment() const;
+  const StreamKey& stream() const { return stream_; }
+  PairCommitment commitment() const { return stream_.commitment(); }
 
-  /// Adds the pair's stream to `values`, modulo 2^64, and wipes the key: a stream is used once at either end.
-  /// @throws InvariantError  a second use, or more numbers than kMaxMaskedLength.
+  /// A box that the other side alone can open, and that nobody can change: bytes that it has for it, and
+  /// kBoxOverhead more. Of another pair, or another round, it opens nothing.
+  std::string box(std::span<const unsigned char> secret) const;
+  /// @returns whether it is the other side's, and holds so many bytes.
+  bool open_box(std::string_view box, std::span<unsigned char> into) const;
+  static constexpr std::size_t kBoxOverhead = 12 + 16;
+
+  /// As StreamKey::add_to(), and wipes all keys of the pair.
   void add_to(std::span<std::uint64_t> values) &&;
 
  private:
-  SecretBytes keys_;  ///< the stream's, then the MAC's
-  PairContext context_;
+  StreamKey stream_;
+  SecretBytes others_;  ///< the MAC's key, then the box's
 };
 
 }  // namespace muffle::crypto

@@ -20,8 +20,10 @@ struct SecretText {
 
 /// Writes the file, mode 0600, and syncs it. Never overwrites, and follows no link. @throws IoError.
 void write_secret_file(const std::filesystem::path& path, std::string_view text, const std::string& what);
-/// @throws ConfigError  others than its owner may use the file, or it has more than a MiB. @throws IoError.
-void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into);
+/// @param most  bytes that it may have
+/// @throws ConfigError  others than its owner may use the file, or it has more. @throws IoError.
+void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into,
+                      std::size_t most = std::size_t{1} << 20);
 /// Overwrites the file with zeros, removes it, and syncs both; nothing if there is none. What a disk or a
 /// file system keeps of a file's earlier contents (flash cells, snapshots, backups) is out of its reach.
 /// @throws IoError.

@@ -17,6 +17,7 @@ struct Settings : DataSpec {
   std::string test_features, test_labels;
   std::int64_t test_skip = -1;           ///< of held-out records; -1: `skip`
   std::vector<std::string> test_arrays;  ///< of held-out records; empty: `arrays`
+  std::uint64_t expected_records = 0;    ///< a public guess of m where that is private; 0: none
   std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
 
   /// Reads schema_file, if there is one and it was not read yet: the schema, and formats that are not

@@ -18,6 +18,9 @@ enum class ShardRule {
   kPerRank,     ///< each rank has files of its own; "{rank}" in the path is replaced by the rank's number
 };
 
+/// As a separator: one or more blanks or tabs.
+inline constexpr char kBlankSeparator = ' ';
+
 /// The files of one data set.
 struct DataSpec {
   std::string format = "idx";  ///< a kind of format_kinds.inc

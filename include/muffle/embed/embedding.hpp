@@ -12,6 +12,7 @@
 namespace muffle::round {
 class Contributor;
 class Round;
+class SiteRanks;
 }  // namespace muffle::round
 
 namespace muffle::embed {
@@ -41,10 +42,13 @@ class PartialSum {
   class Key {
     friend class round::Contributor;
     friend class round::Round;
+    friend class round::SiteRanks;
     Key() {}
   };
 
   explicit PartialSum(std::size_t n) : sums_(std::vector<std::uint64_t>(n)) {}
+  /// A site's own sums, over the ranks of its job.
+  PartialSum(std::vector<std::uint64_t>&& sums, Key) : sums_(std::move(sums)) {}
 
   std::vector<std::uint64_t> take(Key) && { return std::move(sums_.values); }
 

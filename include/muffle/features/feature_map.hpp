@@ -121,6 +121,9 @@ class FeatureMap {
   virtual Asset* asset() { return nullptr; }
   const Asset* asset() const { return const_cast<FeatureMap*>(this)->asset(); }
 
+  /// Are records summed by code that needs LibTorch? A program without it (muffle-site) declines such rounds.
+  virtual bool needs_torch() const { return false; }
+
   /// The map as it sums records, on the CPU. @throws ConfigError  a network computes it: that is what
   /// networks::make_network_block() is for.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;

@@ -33,6 +33,11 @@ struct CountTable {
 struct CountTables {
   std::vector<std::size_t> codes;  ///< of each number of a record, d
   std::vector<CountTable> tables;
+  /// d, or empty: none. Of a number whose bins are learned (schema::Column::learned), how many of its codes,
+  /// the first ones, are cells of its grid; 0: any other column.
+  std::vector<std::size_t> grid_cells = {};
+
+  bool learns() const;
 
   /// Of all tables, of one class: the map's D.
   std::size_t cells() const { return tables.empty() ? 0 : tables.back().first + tables.back().cells; }

@@ -16,10 +16,11 @@ struct ClientSettings {
   std::string client_key;   ///< of client_cert
   std::string proxy;        ///< http://[NAME:PASSWORD@]HOST:PORT; empty: as https_proxy and no_proxy say
 
-  int tries = 5;            ///< of a request that a network has lost
-  double first_wait_s = 1;  ///< before the second try; each further wait is twice as long
-  double connect_s = 30;    ///< until there is a connection
-  double request_s = 90;    ///< for one request in all
+  int tries = 5;              ///< of a request that a network has lost
+  double first_wait_s = 1;    ///< before the second try; each further wait is twice as long
+  double connect_s = 30;      ///< until there is a connection
+  double request_s = 90;      ///< for one request in all
+  double total_s = 4 * 3600;  ///< for all that one client does, however little comes with each answer
 };
 
 /// Whether it begins as the address of a server does.

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "muffle/model/collective.hpp"
@@ -31,6 +32,13 @@ class Generator : public torch::nn::Module {
   /// very records that the closed form draws (moments_model.hpp).
   virtual torch::Tensor codes(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                               std::size_t n) const = 0;
+  /// The same in TorchScript, for other programs (muffle/interop/torch_script.hpp): methods
+  ///   codes(self, seed: int, first: int, n: int) -> Tensor     as codes() for sampling, substream 0
+  ///   draw(self, code: Tensor, labels: Tensor) -> Tensor       as draw() in evaluation mode
+  /// of a module whose parameters, buffers and submodules have this one's names, and which also has uniform()
+  /// and normal(self, purpose: int, substream: int, seed: int, first: int, n: int) -> Tensor, float64: those
+  /// numbers of a CounterStream; and doubles(self, values: List[float]) -> Tensor, float64.
+  virtual std::string script() const = 0;
   /// Puts the closed form under a residual generator. @throws InvariantError  another shape, or none.
   virtual void set_closed_form(const MomentsModel& model) = 0;
 };

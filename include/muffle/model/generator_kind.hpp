@@ -13,6 +13,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
+#include "muffle/model/named_array.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -58,6 +59,9 @@ class GeneratorSettings {
   /// What a model file of this generator holds, ready to draw. @throws ProtocolError  it holds no such.
   virtual std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                         std::span<const std::byte> payload) const = 0;
+  /// All that it has learnt, by name, for other programs: of what open() took.
+  virtual std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
+                                         std::span<const std::byte> payload) const = 0;
 
   /// Null: it is not trained; then closed_form() is there.
   virtual const NetworkSettings* network() const { return nullptr; }

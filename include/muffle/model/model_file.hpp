@@ -64,4 +64,12 @@ ModelInfo load_model_info(const std::filesystem::path& path);
 /// Full validation; allocates a few times the bytes. @param name  for messages. @throws ProtocolError.
 Model parse_model(std::string_view bytes, const std::string& name);
 
+/// A model taken apart, for programs that are not muffle.
+struct ModelParts {
+  nlohmann::json header;  ///< all that the file says beside its numbers
+  std::vector<NamedArray> arrays;
+};
+/// As parse_model().
+ModelParts take_apart(std::string_view bytes, const std::string& name);
+
 }  // namespace muffle::model

@@ -44,6 +44,8 @@ class NetworkSettings : public GeneratorSettings {
   double numbers_at_once(const schema::Schema& schema) const override;
   std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,
                                 std::span<const std::byte> payload) const override;
+  std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
+                                 std::span<const std::byte> payload) const final;
 
   /// @throws ConfigError  problems() has some.
   NetworkSize size(const schema::Schema& schema) const;

@@ -42,15 +42,26 @@ struct PairGraphLaw {
   std::vector<Pair> pairs;
 };
 
+/// A column that the laws know in groups of its codes alone: within a group a code is drawn by itself.
+struct PairGraphCells {
+  std::size_t column = 0;
+  std::vector<std::uint32_t> group;       ///< of each code
+  std::vector<std::vector<float>> share;  ///< C of each code: its share of its group's records
+};
+
 /// The closed-form generator of tables: a law of cells for each class (docs/explanation/pair-graph.md).
 /// Public.
 struct PairGraphModel {
-  std::vector<std::size_t> codes;    ///< of each number of a record, d
+  std::vector<std::size_t> codes;    ///< of each number of a record, d: those of `cells` in groups
   std::size_t sweeps = kPairSweeps;  ///< 0: the tree alone
   std::vector<PairGraphLaw> laws;    ///< C
   /// d: widths of a column's bins, in its unit; empty: its codes are categories, whose places mean nothing.
   /// All empty: of no schema yet.
   std::vector<std::vector<double>> bin_widths = {};
+  std::vector<PairGraphCells> cells = {};  ///< of columns whose bins were learned, ascending
+
+  /// Of column j; null: its codes are the law's.
+  const PairGraphCells* cells_of(std::size_t j) const;
 };
 
 /// A density on bins that is linear in each, given their masses: 1 + tilt (2 t - 1) at place t of a bin, t in

@@ -12,18 +12,35 @@ namespace muffle::model {
 /// How many rounds a release of counts takes, and which share of mu^2 each gets: by the error that is to be
 /// expected, from public numbers alone (docs/explanation/pair-graph.md, "Rounds").
 /// @param workload  the map's own tables
-/// @param records  m, or a guess
+/// @param records  m, or a guess; 0: there is none
 /// @param sigma  of the noise in a cell of a table that had the whole budget for itself, records: the noise
 /// multiplier times the sensitivity, sqrt(2) under replace-one
+/// Where bins are learned the first round learns them, and there are at least two.
 /// @param rounds  1 to 3; 0: chosen
 /// @returns  a share for each round, which sum to 1
 /// @throws ConfigError  `rounds` is above privacy::kMostRounds
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds);
 
+/// What round_shares() may have been with so many rounds, whatever the records and the noise: a verifier does
+/// not know what the owner guessed.
+std::vector<std::vector<double>> possible_shares(const features::CountTables& workload, std::size_t rounds);
+
+/// Groups of a column whose bins are learned hold sqrt(kLeastLearned sigma n) records, sigma the noise of a
+/// pair's cell: within a group the first round's law draws the cell, so that coarse ones lose less than
+/// others.
+inline constexpr double kLeastLearned = 0.3;
+/// How many they will be, were all alike. @param records  0: nobody knows
+double groups_beforehand(double records, double sigma);
+
 /// Which rule tables_of_round() goes by: a release states it, and only a muffle of the same rule can repeat
 /// the choice. Counted up whenever the same numbers may lead to other tables.
 inline constexpr int kRuleOfRounds = 1;
+
+/// All pairs of a workload whose bins are learned, on as many groups as are to be expected: what a plan goes
+/// by before any number is known. @param sigma_round  as for tables_of_round()
+std::vector<features::CountTable> tables_beforehand(const features::CountTables& workload, double records,
+                                                    double sigma_round);
 
 struct Choice {
   std::vector<features::CountTable> tables;

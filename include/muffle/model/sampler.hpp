@@ -23,6 +23,8 @@ struct Departure {
   std::int64_t other = 0;  ///< a class, 0 .. C-1; of no effect where toward is 0
 };
 
+class Generator;
+
 /// Draws records from a trained network or a closed form. Immutable and thread-safe.
 class Sampler {
  public:
@@ -40,6 +42,8 @@ class Sampler {
   /// Of images: how blurred what it draws is, from 0 (all of the pixels' frequencies are in it) to 1 (at most
   /// half of them along an axis, or it does not know). Finishing sharpens in proportion.
   virtual double blur() const { return 1.0; }
+  /// The network that it draws from; null: a closed form.
+  virtual const Generator* generator() const { return nullptr; }
 
  private:
   virtual void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/round_parties.hpp"
@@ -42,13 +43,29 @@ struct DistributedNoise {
 /// A round between institutions: every site added a share of the noise and masks, key holders opened the sum.
 struct Apart {
   RoundParties parties{};
-  int sealed = 0;  ///< u: contributions that count; k <= u <= n
+  int sealed = 0;    ///< u: contributions that count; k <= u <= n
+  int stood_in = 0;  ///< how many key holders were missing, so that others stood in for them; <= f
+  /// How many key holders have opened the sum, each with its top-up.
+  int opened() const { return parties.holders - stood_in; }
   bool operator==(const Apart&) const = default;
 };
 
-using AggregationMode = std::variant<SingleCoordinator, Masked, DistributedNoise, Apart>;
+/// How the sums of one release came together.
+using Summed = std::variant<SingleCoordinator, Masked, DistributedNoise, Apart>;
 
-/// Of a round between institutions: contributions.
+/// Several releases by one plan, of different sites, were added up afterwards, each with its noise.
+struct Combined {
+  std::vector<Summed> parts{};  ///< 2 at least
+  bool same_people = false;     ///< whether a person may be in several of them
+  bool operator==(const Combined&) const = default;
+};
+
+using AggregationMode = std::variant<SingleCoordinator, Masked, DistributedNoise, Apart, Combined>;
+/// @throws InvariantError  it is a combined one.
+Summed one_of(const AggregationMode& mode);
+AggregationMode mode_of(const Summed& summed);
+
+/// Of a round between institutions: contributions; of combined releases: these.
 int ranks_of(const AggregationMode& mode);
 bool is_masked(const AggregationMode& mode);
 /// None where keys were not signed, or nothing was masked.
@@ -59,8 +76,10 @@ inline const DistributedNoise* distributed(const AggregationMode& mode) {
 }
 /// Null in the other modes.
 inline const Apart* apart(const AggregationMode& mode) { return std::get_if<Apart>(&mode); }
+/// Null in the other modes.
+inline const Combined* combined(const AggregationMode& mode) { return std::get_if<Combined>(&mode); }
 
-/// "single coordinator", "masked", "distributed noise", "apart".
+/// "single coordinator", "masked", "distributed noise", "apart", "combined".
 std::string name_of(const AggregationMode& mode);
 /// Two or three sentences for the privacy statement: who saw what, and who is trusted with what.
 /// @param promised  of the release; none for test noise. With t = 0 the text says what of it holds against a

@@ -137,7 +137,7 @@ struct FoundArtifact {
 };
 
 /// The privacy ledger of one data set: an append-only file of hash-chained JSON lines
-/// (docs/reference/artifact-format.md), locked by this object for as long as it lives (flock on FILE.lock;
+/// (docs/reference/ledger-format.md), locked by this object for as long as it lives (flock on FILE.lock;
 /// released by the kernel however the process ends). One release: open(), settle(), begin(), the noise is
 /// drawn ONCE and added, bind(), those very bytes are written atomically, commit(). After a crash settle()
 /// commits an artifact whose hash stands in PENDING, and no other: whoever can write to the run folder alone
@@ -217,7 +217,7 @@ class Ledger {
 
 /// What a ledger's lines add up to, for people: spent, budget, what remains, every charge.
 std::string ledger_text(const LedgerState& state);
-/// "format": "muffle-ledger-state" (docs/reference/artifact-format.md).
+/// "format": "muffle-ledger-state" (docs/reference/ledger-format.md).
 std::string ledger_json(const LedgerState& state, const std::string& file);
 
 /// Of a ledger that read_ledger() has accepted: it ends with a whole line and still has the line whose

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/privacy/accountant.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::privacy {
@@ -25,13 +26,26 @@ struct RoundRecord {
   };
   struct Holder {
     std::string name, key;
-    std::string opening;  ///< SignedHeader::id()
+    std::string opening;                   ///< SignedHeader::id(); empty: it was missing
+    std::vector<std::string> stand_ins{};  ///< then SignedHeader::id() of those that made its part
     bool operator==(const Holder&) const = default;
   };
   std::string id, title, coordinator, seal;
   std::vector<Site> sites;      ///< whose contributions count, in the proposal's order
   std::vector<Holder> holders;  ///< all of them
   bool operator==(const RoundRecord&) const = default;
+};
+
+/// Of a release that was combined from several: one of these.
+struct PartRecord {
+  std::string sha256;       ///< of its whole file
+  std::string config_hash;  ///< Artifact's, as the next two
+  std::string data_id, ledger_charge;
+  std::string signer;  ///< public key of who signed its file, in hex; empty: nobody has
+  std::uint64_t records = 0;
+  bool is_private = true;
+  std::optional<RoundRecord> round{};
+  bool operator==(const PartRecord&) const = default;
 };
 
 /// A released embedding and all that its use needs (release.mfl; docs/reference/artifact-format.md). Public.
@@ -45,6 +59,7 @@ struct Artifact : ReleasePlan {
   std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
   privacy::AggregationMode aggregation;  ///< how the sums came together, of how many ranks
   std::optional<RoundRecord> round{};  ///< there if they came together between institutions (privacy::Apart)
+  std::vector<PartRecord> parts{};     ///< there if it was combined (privacy::Combined), in that order
   std::vector<std::int64_t> values;    ///< the released vector, in lattice units, noisy
 };
 
@@ -52,6 +67,11 @@ inline constexpr int kArtifactVersion = 4;
 
 /// The map with second moments. @throws ConfigError  there is none: `user` needs it.
 std::size_t require_second_moments(const ReleasePlan& plan, const std::string& user);
+
+/// What one person is promised by the whole of it: what its plan says or, if it was combined and a person may
+/// be in each part, as much more as follows. None: that is beyond the accountant's domain. Of test noise it
+/// says what real noise would have promised.
+std::optional<privacy::Guarantee> promise_of(const Artifact& artifact);
 
 /// The file's bytes. @throws InvariantError if the fields contradict one another (the checks of
 /// parse_artifact): a file that no reader would accept is not made.

@@ -9,10 +9,6 @@
 
 #include "muffle/privacy/ledger.hpp"
 
-namespace muffle::round {
-struct UnchargedAudit;
-}
-
 namespace muffle::release {
 
 /// Proof that a charge is on the disk: whoever draws noise that protects records must be shown one.
@@ -23,8 +19,7 @@ class Charge {
 
  private:
   friend class ChargedDocument;
-  friend struct round::UnchargedAudit;  // releases of made-up records
-  friend struct TestAccess;             // defined in test builds only
+  friend struct TestAccess;  // defined in test builds only
   Charge() {}
 };
 

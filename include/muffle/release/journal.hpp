@@ -43,7 +43,7 @@ struct JournalState : Chain {
 /// @param name  what messages call the file. @throws ProtocolError naming the line.
 JournalState parse_journal(std::string_view bytes, const std::string& name);
 
-/// The book of a key holder or a coordinator (docs/reference/artifact-format.md, "journal"), chained, locked
+/// The book of a key holder or a coordinator (docs/reference/ledger-format.md, "journal"), chained, locked
 /// and on the disk as the privacy ledger is. Public values only. Not thread-safe.
 class Journal {
  public:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,13 @@ struct Declined {
 };
 /// @throws ProtocolError  it is of another round, or of nobody who was invited.
 Declined check_decline(const ProposedRound& round, const SignedHeader& header);
+
+/// Whether a message is called as its kind, round and sender have it, as far as it tells by itself: the
+/// version in a countersignature's name is that of the charter that it answers.
+bool is_called(std::string_view name, const SignedHeader& header);
+/// What the messages of a round, and its release, are called, and the most bytes of each. The proposal is not
+/// among them.
+std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round);
 
 /// A person, whose key a site's policy knows, approves a round for that site. It stays at the site.
 /// @param site  the site's key: an approval is of no use to another one. @returns what the person signs

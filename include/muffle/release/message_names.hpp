@@ -22,14 +22,19 @@ std::string round_keys_name(const crypto::SitePublicKey& holder,  ///< round-key
 std::string short_id(const crypto::RoundId& round);                ///< R16
 std::string proposal_name(const crypto::RoundId& round);           ///< R16-proposal.mfm
 std::string seal_name(const crypto::RoundId& round);               ///< R16-seal.mfm
+std::string stand_in_request_name(const crypto::RoundId& round);   ///< R16-stand-in-request.mfm
 std::string release_name(const crypto::RoundId& round);            ///< R16-release.mfl
 std::string release_statement_name(const crypto::RoundId& round);  ///< R16-release.mfm
+std::string abandonment_name(const crypto::RoundId& round);        ///< R16-abandonment.mfm
 // R16-KIND-FP16.mfm
 std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string opening_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder);
+std::string stand_in_name(const crypto::RoundId& round, const crypto::SitePublicKey& holder);
 std::string receipt_name(const crypto::RoundId& round, const crypto::SitePublicKey& party);
 
+/// Whether any message of a consortium, or any release, may be called so.
+bool is_name_of_ours(std::string_view name);
 /// Whether it is called like some round's proposal.
 bool is_proposal_name(std::string_view name);
 /// Whether it is called like a message of this round.
@@ -38,5 +43,9 @@ bool is_of_round(std::string_view name, const crypto::RoundId& round);
 /// The most bytes of a message that has numbers, and of one that has none.
 std::uint64_t most_bytes(std::uint64_t numbers);
 inline constexpr std::uint64_t kMostBytesWithoutNumbers = std::uint64_t{1} << 26;
+/// Likewise of what a server takes in: of a charter, proposal or seal, which hold other messages, and of a
+/// stand-in, which holds shares for every site; of the rest.
+inline constexpr std::uint64_t kMostBytesOfLists = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kMostBytesOfWords = std::uint64_t{64} << 10;
 
 }  // namespace muffle::release

@@ -33,6 +33,11 @@ enum class MessageKind {
   kCountersignature,
   kRoundKeys,
   kApproval,
+  // Of a round that makes no release.
+  kAbandonment,
+  // Of a round whose key holders may be missing.
+  kStandInRequest,
+  kStandIn,
 };
 std::string_view name_of(MessageKind kind);
 
@@ -94,15 +99,33 @@ struct Proposal {
   privacy::RoundParties parties;
   std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
   std::vector<HolderKey> holders;        ///< m of them, each key once
+  /// What the plan's maps make of 64 made-up records (embed/self_check.hpp), by the coordinator's muffle: a
+  /// site whose muffle or processor makes something else of them does not take part. Zeros: never asked.
+  Sha256Digest self_check{};
   // Seconds since 1970. The deadlines are the coordinator's; what has expired, each party judges by its own
   // clock.
   std::uint64_t contribute_until = 0, open_until = 0;
+  std::uint64_t stand_in_until = 0;  ///< 0 where no key holder may be missing
+
+  /// After it nobody does anything more that the release could come of.
+  std::uint64_t last_day() const { return parties.missing_holders > 0 ? stand_in_until : open_until; }
 };
 nlohmann::json body_of(const Proposal& proposal);
 /// @throws ProtocolError  fields, names, keys that stand twice, counts that are not the lists' lengths, a
 /// plan that contradicts itself, deadlines that do not follow one another. @throws ConfigError  parties or
 /// noise that the theorem does not cover.
 Proposal read_proposal(const SignedHeader& header, const std::string& name);
+
+/// Why a coordinator gives a round up.
+enum class AbandonCode {
+  kPerson,   ///< somebody decided it
+  kTooFew,   ///< fewer than k contributed in time
+  kMissing,  ///< key holders did not open in time, nor did others stand in for them
+  kSpoiled,  ///< the sum is none that records and noise can make
+};
+std::string_view name_of(AbandonCode code);
+/// Their names, in the order of the enumerators.
+std::initializer_list<std::string_view> abandon_codes();
 
 /// Why a site does not take part: a public code, by public numbers or a person's decision alone.
 enum class DeclineCode { kPerson, kPolicy, kBudget, kSchema, kVersion, kNeedsTorch };
@@ -115,12 +138,20 @@ struct Contribution {
   crypto::ExchangePoint point{};                      ///< e_i G, fresh
   std::vector<crypto::PairCommitment> commitments{};  ///< by holder, in the proposal's order
   std::vector<crypto::PairMac> macs{};                ///< likewise, of the signed header without them
-  std::string charge{};                               ///< id in the site's own ledger
-  std::uint64_t records = 0;                          ///< m_i under replace-one; 0 where m is private
-  bool secure_noise = true;  ///< false: seeded test noise; the release is NOT PRIVATE
+  /// Likewise, where key holders may be missing: for each a box (crypto::PairKey::box) with its shares of the
+  /// keys toward the others, in the proposal's order. In hexadecimal digits; else empty.
+  std::vector<std::string> boxes{};
+  std::string charge{};       ///< id in the site's own ledger
+  std::uint64_t records = 0;  ///< m_i under replace-one; 0 where m is private
+  bool secure_noise = true;   ///< false: seeded test noise; the release is NOT PRIVATE
 };
+/// Of a box: a share for each key holder but the one whose box it is.
+inline std::size_t box_bytes(std::size_t holders) {
+  return (holders - 1) * sizeof(crypto::KeyShare) + crypto::PairKey::kBoxOverhead;
+}
 nlohmann::json body_of(const Contribution& contribution);
-Contribution read_contribution(const SignedHeader& header, std::size_t holders);
+/// @param shared  whether it has boxes
+Contribution read_contribution(const SignedHeader& header, std::size_t holders, bool shared);
 /// What the MACs are of.
 std::string text_under_macs(const SignedHeader& contribution);
 
@@ -138,5 +169,25 @@ struct Opening {
 };
 nlohmann::json body_of(const Opening& opening);
 Opening read_opening(const SignedHeader& header, std::size_t most);
+
+/// The coordinator's question to the key holders who have opened its seal, which it answers: who is missing.
+struct StandInRequest {
+  std::vector<crypto::SitePublicKey> missing;  ///< in the proposal's order
+};
+nlohmann::json body_of(const StandInRequest& request);
+/// @param most  f
+StandInRequest read_stand_in_request(const SignedHeader& header, std::size_t most);
+
+/// A key holder's shares of the keys between the sealed sites and those who are missing.
+struct StandIn {
+  struct Missing {
+    crypto::SitePublicKey holder{};
+    std::vector<crypto::KeyShare> shares;  ///< of the seal's sites, in its order
+  };
+  std::vector<Missing> missing;  ///< in the proposal's order; who has opened meanwhile is left out
+};
+nlohmann::json body_of(const StandIn& stand_in);
+/// @param most  f. @param sealed  sites that the seal counts
+StandIn read_stand_in(const SignedHeader& header, std::size_t most, std::size_t sealed);
 
 }  // namespace muffle::release

@@ -38,7 +38,8 @@ struct NoisyTables {
   /// m; estimated from the tables' noisy totals under add/remove-one, and where they say that fewer count (of
   /// a person, or because the others cannot be used); at least 1.
   double records = 0.0;
-  bool records_known = true;  ///< it is m
+  bool records_known = true;                 ///< it is m
+  std::vector<std::size_t> grid_cells = {};  ///< features::CountTables::grid_cells
 };
 
 /// The tables of all maps of counts, one map after the other; two maps may count the same columns.

@@ -72,6 +72,7 @@ struct ReleaseSettings {
   privacy::PrivacySpec privacy;
   bool counts = false;
   std::uint64_t records = 0;
+  std::uint64_t expected_records = 0;  ///< a public guess where they are private; 0: none
 };
 
 /// Chooses the sizes that maps leave open, by the noise that the privacy settings mean and the public number

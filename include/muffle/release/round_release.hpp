@@ -12,15 +12,11 @@ namespace muffle::release {
 // and what others say who have seen it. All public.
 
 /// The release of a sealed round. Whoever has the same messages makes the same one, byte for byte.
-/// @param openings  ids of all holders' openings, in the proposal's order. @param version  of the muffle that
-/// sums
+/// @param opened  by each holder, as Summation::opened() has it. @param version  of the muffle that sums
 /// @throws ConfigError, ProtocolError  under replace-one: the sites hold more records than were proposed.
 Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
-                           const std::vector<Sha256Digest>& openings, privacy::NoisySum&& sum,
+                           const std::vector<OpenedBy>& opened, privacy::NoisySum&& sum,
                            const std::string& version);
-/// How the sums of such a release came together.
-privacy::AggregationMode mode_of_round(const ProposedRound& round, std::size_t sealed);
-
 /// The coordinator's statement: this file is the round's release. @returns what it signs
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
                                   std::string_view release);
@@ -28,7 +24,14 @@ SignedHeader release_statement_of(const ProposedRound& round, const SealedRound&
 void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
                              std::string_view release);
 
-/// A key holder has seen the round's release, and its round key is erased. @returns what it signs
+/// The coordinator gives the round up: nothing more is contributed, sealed, opened or released in it. What
+/// was charged stays charged. @returns what it signs
+SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code);
+/// @throws ProtocolError  it is of another round, or not the coordinator's.
+AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header);
+
+/// A key holder has seen the round's release, or its abandonment, and its round key is erased.
+/// @param statement  of the one or the other @returns what it signs
 SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased);
 /// @returns whether the sender says that its round key is erased.
 /// @throws ProtocolError  it answers another statement, or is of nobody in the round.

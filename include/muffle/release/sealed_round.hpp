@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,13 @@ struct ProposedRound {
   /// Which of the sites, or of the holders, has this key.
   std::optional<std::size_t> site(const crypto::SitePublicKey& key) const;
   std::optional<std::size_t> holder(const crypto::SitePublicKey& key) const;
+  /// Whether key holders may be missing, so that sites share their keys.
+  bool shares_keys() const { return proposal.parties.missing_holders > 0; }
 };
+
+/// @throws ProtocolError  it is of another kind, of another round, or answers another message.
+void require_of_round(const ProposedRound& round, const SignedHeader& header, MessageKind kind,
+                      const Sha256Digest& answers);
 
 /// The site of this contribution, by its place in the proposal.
 /// @throws ProtocolError  it is of another round or kind, of nobody who was invited, or of another length.
@@ -40,6 +47,56 @@ struct SealedRound {
   SealedRound(const ProposedRound& round, const SignedHeader& header);
 };
 
+/// What an opening of this seal says beside its numbers, of whichever key holder.
+/// @throws ProtocolError  it is of another seal or length, of nobody who holds a key, or objects to
+/// strangers.
+Opening check_opening(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header);
+
+/// A request for stand-ins that was read: who is missing.
+struct AskedRound {
+  Sha256Digest id{};
+  std::vector<std::size_t> missing;  ///< key holders by their place in the proposal, ascending
+
+  /// @throws ProtocolError  it is not the coordinator's, of another seal, or names more than may be missing,
+  /// somebody twice, or nobody's key.
+  AskedRound(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header);
+};
+
+/// What key holders give for those who are missing, and what can be made of it.
+class StandIns {
+ public:
+  /// @param round, seal  outlive this object
+  StandIns(const ProposedRound& round, const SealedRound& seal);
+
+  /// @throws ProtocolError  it answers another request, is of nobody who could answer it, stands in for
+  /// others than it names, or was there already.
+  void take(const AskedRound& request, const SignedHeader& header);
+  /// Ids of those that count for a missing key holder: m - f, the first in the proposal's order. Empty: too
+  /// few are there.
+  std::vector<Sha256Digest> used(std::size_t missing) const;
+  /// Takes the streams of a missing key holder off. @throws ProtocolError  the shares make other keys than
+  /// the sites have committed to.
+  void take_off(std::size_t missing, std::span<std::uint64_t> total) const;
+
+ private:
+  struct Given {
+    Sha256Digest id{};
+    StandIn body;
+  };
+  /// Its shares for the missing one; null: it gives none.
+  const StandIn::Missing* of(std::size_t holder, std::size_t missing) const;
+
+  const ProposedRound& round_;
+  const SealedRound& seal_;
+  std::vector<std::optional<Given>> given_;  ///< by holder
+};
+
+/// How one key holder's part of the sum came to be.
+struct OpenedBy {
+  std::optional<Sha256Digest> opening;  ///< its own; none: it was missing
+  std::vector<Sha256Digest> stand_ins;  ///< the others', in the proposal's order
+};
+
 /// Adds a round up, message by message, in any order. Anybody with the messages can: the result is public.
 class Summation {
  public:
@@ -50,18 +107,26 @@ class Summation {
   void add_contribution(const Message& contribution);
   /// @throws ProtocolError  it is of another seal or of nobody who holds a key, or was there already.
   void take_opening(const Message& opening);
-  /// Sites, by name, whose MACs a holder found wrong: the sum cannot be theirs.
+  /// As StandIns::take(). What a key holder has opened itself needs none.
+  void take_stand_in(const AskedRound& request, const SignedHeader& stand_in);
+  /// By key holder. Those without an opening and with too few stand-ins have neither.
+  std::vector<OpenedBy> opened() const;
+  /// Sites, by name, whose MACs a holder says are wrong. If so, its masks are still in the sum, which is then
+  /// uniform; if not, the key holder lies, and ends no round by that: finish() tells which.
   const std::vector<std::string>& objections() const { return objections_; }
 
   /// @throws ProtocolError  a contribution or an opening is missing; or a number is beyond what records and
-  /// noise can make it: somebody's vector is not what the protocol says. Then there is no release.
+  /// noise can make it: somebody's vector is not what the protocol says; or somebody objects, and there are
+  /// too few numbers to tell by (kTellingNumbers). Then there is no release.
   privacy::NoisySum finish() &&;
 
  private:
   const ProposedRound& round_;
   const SealedRound& seal_;
   std::vector<std::uint64_t> total_;
-  std::vector<bool> added_, opened_;
+  std::vector<bool> added_;
+  std::vector<std::optional<Sha256Digest>> opened_;
+  StandIns stand_ins_;
   std::vector<std::string> objections_;
   bool secure_ = true;
 };

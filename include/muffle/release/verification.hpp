@@ -11,6 +11,7 @@
 #include "muffle/crypto/signature.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/artifact.hpp"
+#include "muffle/release/combine.hpp"
 #include "muffle/release/round_evidence.hpp"
 
 namespace muffle::release {
@@ -34,6 +35,7 @@ struct Evidence {
   /// The messages of the round between institutions that it was made in; empty: they are not there. Then
   /// `trusted` may be any party's whose signed message is in the release.
   EvidenceReader messages{};
+  std::vector<CombinedFrom> parts{};  ///< what it was combined from; empty: they are not there
   /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
   /// Chooses again what the rounds of a release count (model::repeat_choices, which lies above this room);
@@ -90,7 +92,8 @@ struct ReleaseFiles {
   std::string release;   ///< its signature is RELEASE.sig
   std::string key;       ///< public key file, or a party's card: demand its signature; empty: any or none
   std::string evidence;  ///< folder of a round's messages; empty: none
-  std::string ledger;    ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
+  std::vector<std::string> parts{};  ///< the releases that it was combined from; empty: none
+  std::string ledger;  ///< empty: ledger-<data set>.jsonl beside the release or its folder, if there
   bool may_be_unsigned = false;
   RepeatChoices repeat_choices{};  ///< Evidence::repeat_choices
 };
@@ -104,7 +107,7 @@ void require_passed(const Verification& verification);
 /// For people: every check, the verdict, and the privacy card (the privacy statement, who signed, the
 /// ledger); no card if the file is refused.
 std::string verification_text(const Verification& verification);
-/// "format": "muffle-verification" (docs/reference/artifact-format.md).
+/// "format": "muffle-verification" (docs/reference/verification.md).
 std::string verification_json(const Verification& verification);
 
 }  // namespace muffle::release

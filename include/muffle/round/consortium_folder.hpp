@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,21 @@ struct Membership {
 };
 /// @throws IoError.
 Membership read_membership(Exchange& exchange);
+
+/// Where a party keeps the charters of its coordinator that it has seen: PARTY/charters/. Whoever carries the
+/// exchange can withhold a charter there, and with it a revocation; what was seen once stays seen.
+struct CharterShelf {
+  std::filesystem::path party;
+  crypto::SitePublicKey coordinator{};
+};
+/// Likewise, with the charters that were seen before; keeps those that are new. One that contradicts what was
+/// seen (another of its version, a revocation that is forgotten) is set aside.
+/// @throws ProtocolError  what was kept is damaged: nothing can be told; IoError.
+Membership read_membership(Exchange& exchange, const CharterShelf& shelf);
+/// What is kept there, by version. @throws ProtocolError, IoError.
+std::vector<release::SignedHeader> kept_charters(const CharterShelf& shelf);
+/// Keeps a charter that the party itself has made, before anybody sees it. @throws IoError.
+void keep_charter(const CharterShelf& shelf, const release::SignedHeader& charter);
 
 /// Bytes of a message without numbers: what is larger is none.
 inline constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 26;

@@ -20,7 +20,10 @@ struct Wishes {
   std::optional<int> expected{};           ///< N; default: n
   std::optional<int> colluding{};          ///< t; default: 1, of more than 7 sites 2
   std::optional<int> colluding_holders{};  ///< t_h; default: 1
-  std::uint64_t contribute_until = 0, open_until = 0;  ///< seconds since 1970
+  /// f; default: 0, of more than 7 sites 1 if there are key holders enough for it.
+  std::optional<int> missing_holders{};
+  /// Seconds since 1970. The last of them: if any key holder may be missing.
+  std::uint64_t contribute_until = 0, open_until = 0, stand_in_until = 0;
 };
 
 /// A proposal, and members that it leaves out: "SOUTH: has not countersigned the charter".

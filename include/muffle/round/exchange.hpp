@@ -33,6 +33,8 @@ class Exchange {
 /// A line of the table of exchanges.
 struct ExchangeKind {
   std::string_view name;
+  /// Across a network: a party works on its own copy, and `site sync` carries messages there and back.
+  bool is_far;
   /// Whether an address is of this kind, such as a folder or an https:// URL.
   bool (*serves)(std::string_view address);
   /// @param network  for kinds that use one
@@ -42,6 +44,8 @@ struct ExchangeKind {
 
 /// All kinds, in the order in which they are asked.
 std::span<const ExchangeKind> exchange_kinds();
+/// Whether an address is of a kind that is far.
+bool is_far(std::string_view address);
 /// @throws ConfigError  no kind has such addresses.
 std::unique_ptr<Exchange> make_exchange(
     const std::string& address, const http::ClientSettings& network = http::settings_from_environment());

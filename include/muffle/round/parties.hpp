@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/crypto/key_shares.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/release/sealed_round.hpp"
@@ -52,8 +53,13 @@ class KeyHolder {
   /// and its top-up of the noise. The round key is used up: whoever opens a second seal for it breaks the
   /// guarantee, so that the opening is written down before it is sent, and sent again as it is.
   /// @throws ProtocolError  a contribution's point is invalid.
-  std::string open(const SealedRound& seal, privacy::EntropySource& entropy,
-                   const Heartbeat& heartbeat = {}) &&;
+  struct Opened {
+    std::string message;
+    /// What the sites gave this holder of their keys toward the others, where some may be missing: once the
+    /// round key is gone, nothing else has it.
+    std::optional<crypto::HeldShares> shares;
+  };
+  Opened open(const SealedRound& seal, privacy::EntropySource& entropy, const Heartbeat& heartbeat = {}) &&;
 
  private:
   const ProposedRound& round_;
@@ -61,5 +67,20 @@ class KeyHolder {
   std::size_t place_;
   crypto::ExchangeKey round_key_;
 };
+
+/// The coordinator's question who stands in for those who are missing. @param missing  by their place,
+/// ascending
+std::string make_stand_in_request(const ProposedRound& round, const SealedRound& seal,
+                                  const crypto::SiteKey& key, const std::vector<std::size_t>& missing);
+
+/// What a key holder says to that, who has opened this seal. Once in a round: whoever answers two requests
+/// gives more keys away than may be missing.
+/// @param opened  key holders whose opening is there: for them nobody stands in
+/// @returns none: all that were said to be missing have opened
+/// @throws ProtocolError  the request names this very holder.
+std::optional<std::string> make_stand_in(const ProposedRound& round, const SealedRound& seal,
+                                         const release::AskedRound& request, const crypto::SiteKey& key,
+                                         const crypto::HeldShares& shares,
+                                         const std::vector<std::size_t>& opened);
 
 }  // namespace muffle::round

@@ -36,8 +36,11 @@ struct Terms {
 /// InvariantError and changes nothing; one that fails leaves the round failed, with all that it held wiped.
 ///
 ///   proposed --begin_keys--> keys made --sign--> keys signed --agree_keys--> keys agreed
-///     --draw_share, embed--> embedded --close--> closed --draw_noise | hear_charge--> charged
+///     --draw_share, embed--> embedded --close--> closed --draw_noise--> charged
 ///     --summand--> summing --take_total--> summed --publish--> published
+///
+/// The ledger is the coordinator's, and a charge says something of it alone: elsewhere a round that is closed
+/// sends its summand, once the coordinator's verdict was heard (release()).
 ///
 /// A round that masks nothing begins with its keys agreed. One that finds its release made already is kept:
 /// from any state before it is closed. From its closing on a request to stop the job waits until the round is
@@ -89,10 +92,9 @@ class Round {
   /// check_lost  a sign of life that does not stop
   void draw_noise(const release::Charge& charge, privacy::EntropySource* entropy,
                   const Heartbeat& check_lost);
-  /// Elsewhere: the verdict was that the coordinator did.
-  void hear_charge();
 
-  /// What goes out to be summed: this site's sums, with its share of the noise and its masks, if any.
+  /// What goes out to be summed: this site's sums, with its share of the noise and its masks, if any. At the
+  /// coordinator of a round that is charged.
   std::vector<std::uint64_t> summand();
   /// @param total  empty but at the coordinator.
   void take_total(std::vector<std::uint64_t>&& total);

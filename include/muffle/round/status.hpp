@@ -19,9 +19,10 @@ struct RoundStatus {
   std::string id;  ///< 16 digits
   std::string title;
   std::uint64_t contribute_until = 0, open_until = 0, now = 0;  ///< seconds since 1970
+  std::uint64_t stand_in_until = 0;                             ///< 0 where no key holder may be missing
   int least = 0;
   std::vector<Party> sites, holders;
-  bool sealed = false, released = false;
+  bool sealed = false, released = false, abandoned = false;
   std::string stage;  ///< what the round waits for, one sentence
   std::vector<SetAside> set_aside;
 };

@@ -92,10 +92,14 @@ struct HolderJob {
   std::function<bool(std::uint64_t number)> has_round_key;
   std::function<crypto::ExchangeKey(std::uint64_t number)> round_key;
   std::function<void(std::uint64_t number)> erase_round_key;
+  /// Where this round's shares of other holders' keys are kept until its end, if any may be missing: a file
+  /// of its own, in a folder of secrets.
+  std::filesystem::path shares;
   MakeEntropy entropy{};
 };
-/// A key holder's one act in a round: checks the seal, writes down that this one it opens, opens it, writes
-/// down what it sends, sends that, and erases its round key. Later, a receipt for the release.
+/// A key holder's act in a round: checks the seal, writes down that this one it opens, opens it, writes down
+/// what it sends, sends that, and erases its round key. If others are missing, and the coordinator asks, it
+/// stands in for them, once. Later, a receipt for the release, or for the round's abandonment.
 /// @throws ProtocolError  exit 76: a second, different seal for one round key; an opening of its own that its
 /// journal does not know; a seal that is none. @throws ConfigError, IoError, CommError.
 StepReport holder_step(const ProposedRound& round, Exchange& exchange, const HolderJob& job);
@@ -107,10 +111,17 @@ struct CoordinatorJob {
   std::string muffle_version;
 };
 /// The coordinator's acts in a round: puts aside what does not count, seals what does once all have answered,
-/// or at the deadline, sums what was opened, and releases. What makes no release any more is said.
+/// or at the deadline, asks others to stand in for key holders who may be missing, and are late, sums what
+/// was opened, and releases. What makes no release any more is said.
 /// @throws ProtocolError  exit 76: the exchange has another seal or release of its own than its journal; the
-/// sum is beyond what records and noise can make, or a key holder objects. @throws ConfigError, IoError,
-/// CommError.
+/// sum is beyond what records and noise can make, or has too few numbers to tell whether an objection is
+/// right; stand-ins gave other keys than sites have committed to. @throws ConfigError, IoError, CommError.
 StepReport coordinator_step(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job);
+
+/// Gives a round up, for all to see: nothing more is sealed or released in it. Bound to the coordinator's
+/// journal; a step that finds too few contributions does it by itself. What was charged stays charged.
+/// @throws ConfigError  it is released. @throws as coordinator_step().
+StepReport abandon_round(const ProposedRound& round, Exchange& exchange, const CoordinatorJob& job,
+                         release::AbandonCode code);
 
 }  // namespace muffle::round

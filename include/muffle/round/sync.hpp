@@ -1,26 +1,48 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "muffle/round/exchange.hpp"
+#include "muffle/round/consortium_folder.hpp"
 
 namespace muffle::round {
+
+/// How much a party takes from whoever serves its exchange: that may be anybody, and disk and time are the
+/// party's.
+struct SyncLimits {
+  /// Whose rounds are fetched: the pinned coordinator's. None: who is who, and proposals, and nothing else.
+  std::optional<crypto::SitePublicKey> coordinator{};
+  std::size_t messages = 20'000;                 ///< that may lie here, of no round or proposing one
+  std::uint64_t bytes = std::uint64_t{1} << 38;  ///< fetched at once
+  double seconds = 4 * 3600;                     ///< likewise; what is under way then is still fetched
+};
 
 /// What one synchronisation brought.
 struct Synced {
   std::vector<std::string> fetched, sent;
+  std::vector<SetAside>
+      refused;  ///< what one side did not take, and why; the others were carried all the same
+  std::vector<SetAside>
+      conflicts;             ///< own messages that are others there: somebody acts with the party's key
+  std::string unfinished{};  ///< why not all was carried; empty: it was
 };
 
 /// Carries messages both ways between a folder and an exchange, until each has what the other had: the part
-/// of a site's work that needs a network, and no key. Nothing is replaced or erased. Messages are checked by
-/// those who read them.
+/// of a site's work that needs a network, and no key. Nothing is replaced or erased. What is fetched is
+/// called as messages are, is signed, and is of who is in the consortium or takes part in a known round; it
+/// is no larger, and there are no more of them, than that needs. What messages mean is checked by those who
+/// read them.
 /// @param own  messages of this party: where both sides have one, the bytes must be the same. (After a
 /// restored backup a party may have made another one of what it had sent before.)
-/// @throws ProtocolError  messages that one side does not take, or other bytes of an own one: after all
-/// others were carried, and each is named. @throws IoError, CommError, ConfigError  as the exchanges.
-Synced synchronise(Exchange& local, Exchange& remote, const std::vector<std::string>& own = {});
+/// @throws IoError, CommError, ConfigError  as the exchanges.
+Synced synchronise(Exchange& local, Exchange& remote, const std::vector<std::string>& own = {},
+                   const SyncLimits& limits = {});
+
+/// What was carried, a line each, and what was not.
+std::string in_words(const Synced& synced);
 
 /// Where a party whose exchange has this address works: the address itself, if it is a folder's; else the
 /// folder PARTY/exchange, made if need be, which is synchronised. @throws IoError.

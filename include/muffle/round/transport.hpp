@@ -21,8 +21,6 @@ class Transport {
   virtual ~Transport() = default;
   virtual int site() const = 0;
   virtual int sites() const = 0;
-  /// Where this site is, for messages: a machine's name.
-  virtual std::string place() const = 0;
   bool coordinates() const { return site() == 0; }
 
   /// The coordinator's message, at every site; what the others give does not travel.
@@ -41,7 +39,8 @@ class Transport {
   /// What it has cost this site so far. Public.
   virtual std::vector<comm::CollectiveUse> use() const { return {}; }
 
-  /// The sites' verdict on a step: comm::agree() by this transport's messages.
+  /// The sites' verdict on a step: comm::agree() by this transport's messages. On which machine a site runs,
+  /// the others are not told.
   void agree(const std::string& what, bool share_message, const std::function<void()>& step);
   /// The coordinator's answer, at every site.
   bool coordinator_says(bool yes);

@@ -22,7 +22,7 @@ struct DraftColumn {
   bool guessed = false;          ///< type and notation are a guess, from a look at private records
   std::string note;              ///< for people, a comment above the column
   std::optional<double> lo, hi;  ///< of numbers, dates and times
-  std::optional<double> step;    ///< of decimals, if it is not their last place
+  std::optional<double> step;    ///< of numbers, if it is not their last place
   std::optional<int> decimals;   ///< of decimals
   Notation notation;             ///< a text that is kFillIn is open
   std::vector<DraftColumn>

@@ -19,7 +19,7 @@ struct Notation {
   std::string decimal_mark = ".";  ///< of numbers, as all that follows
   std::string thousands_mark;      ///< between groups of three digits; "": none
   std::string prefix, suffix;      ///< "$", " %"; with the blanks between it and the number
-  std::string negative = "-1";     ///< how minus one is written: one of kNegatives
+  std::string negative = "-1";     ///< how minus one is written, see NegativeStyle
   std::string top_code;            ///< how hi is written, which stands for all above: "90+"
   std::string bottom_code;         ///< likewise lo: "<5"
 
@@ -42,14 +42,24 @@ inline constexpr std::pair<std::string_view, std::string Notation::*> kNotationF
 /// A hyphen; Unicode's minus sign; parentheses; a hyphen behind.
 inline constexpr std::string_view kNegatives[] = {"-1", "\u22121", "(1)", "1-"};
 
+/// How negative numbers are written: "-1" is -$1, "$-1" is $-1, "(1)%" is (1)%.
+struct NegativeStyle {
+  std::string_view sign;  ///< one of kNegatives
+  bool inside;            ///< it stands next to the digits, within prefix and suffix
+};
+/// None: Notation::negative says nothing like it.
+std::optional<NegativeStyle> negative_style(const Notation& notation);
+
 /// Dates and times by a pattern. Conversions, as strftime's, and no others:
-///   %Y %m %d %H %M %S  year, month, day, hour, minute, second, of 4 and else 2 digits
-///   %-m %-d %-H %-I    without a leading zero
-///   %y                 the year's last two digits: the year is the one from that of lo on
-///   %b %B              the month's English name, short and long; %^b %^B in capitals, %#b %#B in small
-///   letters %I %p %P           hour of 12, and AM or PM; %P: am or pm %3f                thousandths of a
-///   second; 1 to 9 digits
-///   %%                 %
+/// - %Y %m %d %H %M %S: year, month, day, hour, minute, second, of 4 and else 2 digits;
+/// - %-m %-d %-H %-I: without a leading zero;
+/// - %y: the year's last two digits: the year is the one from that of lo on;
+/// - %b %B: the month's English name, short and long; %^b %^B in capitals, %#b %#B in small letters;
+/// - %I %p %P: hour of 12, and AM or PM; %P: am or pm;
+/// - %3f: thousandths of a second; 1 to 9 digits;
+/// - %%: %.
+/// Own code: date::parse takes too little (no fraction left out) and too much (any number of digits), and has
+/// no names in capitals; tests hold it to that library.
 /// All else stands for itself. Reading takes a month, day or hour of one digit or two wherever no other
 /// number touches it, names in capitals or small letters, and a fraction that is left out where it is 0.
 class TimeFormat {
@@ -110,8 +120,6 @@ class NumberText {
 /// How many bytes at the text's beginning are the mark: blanks of any width are one mark, and apostrophes
 /// too. 0: it does not begin with it.
 std::size_t mark_at(std::string_view text, std::string_view mark);
-/// The text without blanks of any width around it.
-std::string_view without_blanks(std::string_view text);
 
 /// A code for "and more" or "and less": "90+", "<5".
 struct BoundCode {
@@ -119,8 +127,8 @@ struct BoundCode {
   bool beyond = false;  ///< the number itself is not meant: "> 90"
   double number = 0.0;
 };
-/// None: it is none.
-std::optional<BoundCode> bound_code(std::string_view field);
+/// None: it is none. @param notation  of its number: "$10,000+"
+std::optional<BoundCode> bound_code(std::string_view field, const Notation& notation = {});
 
 /// What contradicts itself, for people, of a column of this type; empty: nothing.
 std::string notation_problem(ColumnType type, const Notation& notation);

@@ -30,12 +30,15 @@ class RowRules {
   const std::string& contradiction() const { return contradiction_; }
   /// @param row  a cell for each of Table::columns. @returns the first constraint that it breaks.
   std::optional<std::size_t> broken(std::span<const Cell> row) const;
+  /// All that a record breaks. @param numbers  positions, as samplers draw them; @param label  its class.
+  std::vector<std::size_t> all_broken(std::span<const float> numbers, std::int64_t label) const;
   /// @param numbers  positions of a record, as samplers draw them; @param label  its class.
   void mend(std::span<float> numbers, std::int64_t label) const;
 
  private:
   using Row = std::vector<Cell>;
 
+  Row row_of(std::span<const float> numbers, std::int64_t label) const;
   bool keeps(const Constraint& rule, std::span<const Cell> row) const;
   void repair(const Constraint& rule, Row& row) const;
   void repair_comparison(const Constraint& rule, Row& row) const;

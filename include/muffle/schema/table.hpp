@@ -74,6 +74,8 @@ struct Column {
   std::vector<double>
       edges;  ///< bins + 1, ascending, first <= lo, last >= hi: bin b holds edges[b] <= v < edges[b+1],
               ///< the last one its upper edge too. A bin without a value of the grid is refused.
+  bool learned = false;  ///< nobody wrote bins: these are the cells of a public grid (fine_bins()), which a
+                         ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
   Notation notation;             ///< of numbers, dates and times
 
@@ -145,6 +147,7 @@ struct Table {
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
+inline constexpr double kSecondsADay = 86400.0;
 
 /// "integer", "decimal", ... : the types' names in schemas.
 std::string_view type_name(ColumnType type);

@@ -16,6 +16,7 @@ namespace muffle::site {
 //     site.key            Ed25519: signs everything that the party says
 //     box.key             X25519: what is for its eyes alone
 //     round-keys/N.key    X25519: a key holder's key of one round; erased when it was used
+//     shares/R16          its shares of the other key holders' keys in one round; erased after its release
 
 /// A party's own folder, and its keys. Move-only. Not thread-safe.
 class KeyStore {
@@ -42,6 +43,9 @@ class KeyStore {
   /// After its round: gone for good, as far as the disk lets go of it (crypto::erase_secret_file). Nothing if
   /// it is gone. @throws IoError.
   void erase_round_key(std::uint64_t number) const;
+  /// Where a key holder keeps its shares of a round's other keys (crypto::HeldShares), in a folder that is
+  /// there when this returns. @throws IoError.
+  std::filesystem::path shares_file(const crypto::RoundId& round) const;
 
  private:
   KeyStore(std::filesystem::path folder, crypto::SiteKey key, release::Card card, std::string card_bytes);

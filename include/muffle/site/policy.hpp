@@ -21,6 +21,7 @@ struct Policy {
   std::int64_t least_contributions = 2;  ///< k of the proposal
   std::int64_t colluding_sites = 1;      ///< of those that the site knows, how many it does not trust
   std::int64_t colluding_holders = 1;    ///< likewise of key holders
+  std::int64_t missing_holders = 1;      ///< how many key holders a round may be opened without, at most
   std::int64_t records_per_person = 1;   ///< how many records one person has at this site at most
   bool tell_records = false;             ///< replace-one, whose contributions say how many records there are
   std::vector<std::string> required_holders;  ///< names of pinned parties, or the site's own
@@ -35,11 +36,12 @@ struct Policy {
 /// What a verdict is about. Refers to its arguments. Public.
 struct Question {
   const release::ProposedRound& round;
-  crypto::SignerKey self;  ///< the site's own name and key
-  std::span<const release::Consortium> charters;
+  crypto::SignerKey self;                             ///< the site's own name and key
+  std::span<const release::Consortium> charters;      ///< all that were ever seen of its coordinator
   std::span<const release::SignedHeader> round_keys;  ///< what key holders have published
   std::span<const release::SignedHeader> approvals;   ///< kept at this site
   const privacy::LedgerState& ledger;                 ///< the site's own, with its budget
+  bool with_torch = true;  ///< whether the program that asks sums maps that need LibTorch
 };
 
 /// What one rule says.

@@ -1,10 +1,13 @@
 // In builds without LibTorch: what only LibTorch builds, draws or trains. Everything else that the tables of
 // kinds name is there, so that configurations and model files are read, and fuzzed, as in any other build.
+#include <algorithm>
 #include <stdexcept>
 
+#include "muffle/core/process.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/synth/sampler.hpp"
 
 namespace muffle {
 namespace {
@@ -26,5 +29,11 @@ std::unique_ptr<model::Sampler> model::NetworkSettings::open(const ModelInfo&, c
 evaluate::ClassifierReport evaluate::evaluate_classifiers(const Subject&, const EvaluateSpec&) { no_torch(); }
 
 evaluate::FeatureDistances evaluate::feature_distances(const Subject&) { no_torch(); }
+
+/// There is no count of LibTorch's to set, nor one to go back to.
+synth::ScopedThreads::ScopedThreads(int threads) : before_(std::max(1, threads)) {
+  set_compute_threads(before_);
+}
+synth::ScopedThreads::~ScopedThreads() = default;
 
 }  // namespace muffle

@@ -1,0 +1,59 @@
+// What the program without LibTorch has in place of the verbs that need it: the way to the one that has them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "muffle/app/commands.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/train/trainer.hpp"
+#include "program.hpp"
+
+namespace muffle::app {
+namespace {
+
+constexpr std::array<std::string_view, 6> kVerbsOfTorch{"run",      "train",  "sample",
+                                                        "evaluate", "export", "doctor"};
+
+[[noreturn]] void no_training() {
+  throw InvariantError(
+      "this program has no LibTorch, and a verb that needs it was not passed on: this is a bug in muffle.");
+}
+
+}  // namespace
+
+void become_needed_program(int argc, char** argv) {
+  // No option stands before the verb that has a value of its own.
+  const auto verb = std::find_if(argv + std::min(argc, 1), argv + argc,
+                                 [](std::string_view word) { return !word.starts_with('-'); });
+  const bool needed = verb != argv + argc && std::find(kVerbsOfTorch.begin(), kVerbsOfTorch.end(),
+                                                       std::string_view(*verb)) != kVerbsOfTorch.end();
+  if (!needed) return;
+  std::error_code none;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
+  const std::filesystem::path whole = self.parent_path().parent_path() / "libexec/muffle/muffle-torch";
+  ::execv(whole.c_str(), argv);
+  throw IoError("'" + whole.string() +
+                "', the part of muffle that needs LibTorch, can't be started: " + std::strerror(errno) +
+                ". Install both: cmake --install puts them where they look for each other.");
+}
+
+void train(Context&, const std::filesystem::path&) { no_training(); }
+void sample(Context&, const std::filesystem::path&) { no_training(); }
+void evaluate(Context&, const std::filesystem::path&) { no_training(); }
+void require_held_out(Context&) { no_training(); }
+void export_command(const ExportCommand&, std::ostream&) { no_training(); }
+
+}  // namespace muffle::app
+
+namespace muffle::train {
+
+int torch_gpus() noexcept { return 0; }
+std::string why_no_torch_gpus() { return "this program has no LibTorch"; }
+
+}  // namespace muffle::train

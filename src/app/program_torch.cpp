@@ -1,0 +1,3 @@
+#include "program.hpp"
+
+void muffle::app::become_needed_program(int, char**) {}

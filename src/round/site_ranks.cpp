@@ -1,0 +1,65 @@
+#include "muffle/round/site_ranks.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "muffle/release/plan_json.hpp"
+
+namespace muffle::round {
+namespace {
+
+/// Root's word that its step has ended; else it sends a plan.
+constexpr const char* kDone = "done";
+
+}  // namespace
+
+SiteRanks::SiteRanks(comm::HostComm& comm, SumPart part) : comm_(comm), part_(std::move(part)) {}
+
+void SiteRanks::run(const std::string& what, const std::function<void()>& step) {
+  comm::agree(comm_, what, true, [&] {
+    if (!comm_.is_root()) return serve();
+    std::exception_ptr failed;
+    try {
+      step();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    try {
+      (void)comm::broadcast_text(comm_, kDone);
+    } catch (const CommError&) {
+      if (!failed) throw;  // else the first error says more
+    }
+    if (failed) std::rethrow_exception(failed);
+  });
+}
+
+void SiteRanks::serve() {
+  for (;;) {
+    const std::string text = comm::broadcast_text(comm_, "");
+    if (text == kDone) return;
+    try {
+      (void)sum_together(release::parse_plan(text, "root's message"));
+    } catch (const Error& e) {
+      // Root has it, too, and may have further rounds. An error that not all know of ends the job.
+      if (!e.agreed()) throw;
+    }
+  }
+}
+
+OwnSums SiteRanks::sum(const release::ReleasePlan& plan) {
+  if (comm_.size() > 1) (void)comm::broadcast_text(comm_, release::plan_text(plan));
+  return sum_together(plan);
+}
+
+OwnSums SiteRanks::sum_together(const release::ReleasePlan& plan) {
+  OwnSums mine = part_(plan);
+  if (comm_.size() == 1) return mine;
+  Wiped<std::uint64_t> part(std::move(mine.sums).take({}));
+  Wiped<std::uint64_t> total(std::vector<std::uint64_t>(comm_.is_root() ? part.values.size() : 0));
+  comm_.reduce_sum(part.values, total.values, 0);
+  std::uint64_t records = 0;
+  comm_.reduce_sum(std::span(&mine.records, 1), std::span(&records, comm_.is_root() ? 1 : 0), 0);
+  return {embed::PartialSum(std::move(total.values), {}), records};
+}
+
+}  // namespace muffle::round
