@@ -26,11 +26,13 @@ std::filesystem::path write_network(const std::filesystem::path& path, const Net
   module.register_attribute("seen", c10::FloatType::get(), 0.0);
   module.define("def forward(self, x):\n" + network.body);
   torch::jit::ExtraFilesMap extra;
+  const std::string side = std::to_string(network.side);
   extra["muffle.json"] =
       network.manifest.empty()
           ? R"({"format": "muffle network", "version": 1, "license": ")" + network.license +
                 R"(", "flops": 27648, "signs": ")" + network.signs +
-                R"(", "input": {"channels": 3, "height": 8, "width": 8, "order": ")" + network.order +
+                R"(", "input": {"channels": 3, "height": )" + side + R"(, "width": )" + side +
+                R"(, "order": ")" + network.order +
                 R"(", "scale": 1, "mean": [0.5, 0.4, 0.3], "std": [0.3, 0.25, 0.2]}, "layers": )" +
                 network.layers + "}"
           : network.manifest;
