@@ -8,6 +8,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/model/rounds.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/draft.hpp"
 #include "muffle/round/sync.hpp"
@@ -20,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using release::Charter;
 using release::Consortium;
+using release::ProposedRound;
 using release::SignedHeader;
 
 void init_coordinator(const PartyCommand& command, std::ostream& out) {
@@ -107,12 +110,50 @@ std::vector<release::Proposal> earlier_proposals(const site::KeyStore& store, ro
   return out;
 }
 
-void propose(ConfigSources sources, const PartyCommand& command, std::ostream& out) {
-  const site::KeyStore store = site::KeyStore::open(command.folder);
-  const auto exchange = exchange_of(command, load_party(command.folder, false));
+/// The next round of a release: what it counts follows from the noisy sums before it.
+round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store, round::Exchange& exchange,
+                        const round::Membership& members, const round::Wishes& wishes) {
+  const ProposedRound before = round::find_round(exchange, command.after);
+  if (before.coordinator != store.key().public_key())
+    throw ConfigError("that round is another coordinator's.");
+  if (before.last()) throw ConfigError("that round is the last, or the only one, of its release.");
+  const std::vector<release::Proposal> proposals = earlier_proposals(store, exchange);
+  if (std::ranges::any_of(
+          proposals, [&](const release::Proposal& p) { return p.later && p.later->before == before.id; }))
+    throw ConfigError("the round after that one is proposed already.");
+  const auto read = [&](const std::string& name, std::uint64_t most) { return exchange.get(name, most); };
+  std::vector<release::EndedRound> rounds = release::earlier_rounds(before, read);
+  const auto message = [&](const std::string& name, std::uint64_t numbers) {
+    const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(numbers));
+    if (!bytes) throw ConfigError("that round has no sum yet (`muffle coordinator step`).");
+    return release::parse_message(*bytes, name);
+  };
+  const SignedHeader seal = message(release::seal_name(before.id), 0).header;
+  rounds.emplace_back(before, seal, message(release::sum_name(before.id), before.length));
+  release::ReleasePlan plan = before.proposal.plan;
+  const release::Artifact so_far = release::released_before(plan, rounds);
+  release::ReleasePlan next = plan;
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    if (plan.maps[b].round == rounds.size() + 1)
+      next.count_in(b, model::tables_of_next_round(plan, b, so_far));
+  }
+  return round::draft_later(std::move(next), members, rounds, proposals, wishes);
+}
+
+round::Draft draft_first(ConfigSources sources, const site::KeyStore& store, round::Exchange& exchange,
+                         const round::Membership& members, const round::Wishes& wishes) {
+  if (sources.file.empty()) throw UsageError("a release needs --config; a later round of one, --after.");
+  if (wishes.title.empty()) throw UsageError("a release needs --title: what it is for, for people.");
   // Where each site's records lie is the site's own.
   sources.kept.emplace("data.features", "\"at-the-sites\"");
   const Config config = load_config(sources, {.release = true});
+  return round::draft_proposal(config.plan, members, store.key().public_key(),
+                               earlier_proposals(store, exchange), wishes);
+}
+
+void propose(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
+  const site::KeyStore store = site::KeyStore::open(command.folder);
+  const auto exchange = exchange_of(command, load_party(command.folder, false));
   round::Wishes wishes = command.wishes;
   wishes.title = command.title;
   const auto now =
@@ -122,12 +163,12 @@ void propose(ConfigSources sources, const PartyCommand& command, std::ostream& o
   wishes.open_until = wishes.contribute_until + static_cast<std::uint64_t>(command.open_days * kDay);
   wishes.stand_in_until = wishes.open_until + static_cast<std::uint64_t>(command.stand_in_days * kDay);
   const round::Membership members = members_of(store, *exchange);
-  const round::Draft draft = round::draft_proposal(config.plan, members, store.key().public_key(),
-                                                   earlier_proposals(store, *exchange), wishes);
+  const round::Draft draft = command.after.empty() ? draft_first(sources, store, *exchange, members, wishes)
+                                                   : draft_next(command, store, *exchange, members, wishes);
   SignedHeader header{.kind = release::MessageKind::kProposal};
   header.body = body_of(draft.proposal);
   const std::string bytes = message_bytes(sign(std::move(header), store.key()));
-  const release::ProposedRound round(release::parse_message(bytes, "the proposal"), "the proposal");
+  const ProposedRound round(release::parse_message(bytes, "the proposal"), "the proposal");
   out << round::proposal_in_words(round);
   for (const std::string& who : draft.left_out) out << fmt::format("left out: {}\n", who);
   out << fmt::format(

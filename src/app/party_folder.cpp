@@ -124,7 +124,7 @@ fs::path approval_file(const fs::path& folder, const release::ProposedRound& rou
                        const crypto::SitePublicKey& person) {
   ensure_writable_folder(folder / "approvals");
   return folder / "approvals" /
-         fmt::format("{}-{}.mfm", release::short_id(round.id), crypto::short_fingerprint(person));
+         fmt::format("{}-{}.mfm", release::short_id(round.first()), crypto::short_fingerprint(person));
 }
 
 fs::path decline_file(const fs::path& folder, const release::ProposedRound& round) {
@@ -150,7 +150,7 @@ std::vector<release::SignedHeader> kept_approvals(const fs::path& folder,
                                                   const release::ProposedRound& round) {
   std::vector<release::SignedHeader> out;
   for (const fs::path& file : files_in(folder / "approvals")) {
-    if (!file.filename().string().starts_with(release::short_id(round.id))) continue;
+    if (!file.filename().string().starts_with(release::short_id(round.first()))) continue;
     out.push_back(release::parse_message(read_file(file, kMostKept), file.string()).header);
   }
   return out;

@@ -202,16 +202,29 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   for (const std::string& setting : sources.set) propose.insert(propose.end(), {"--set", setting});
   for (const auto& [key, value] : sources.flags)
     propose.insert(propose.end(), {"--set", key + "=" + settings::toml_string(value)});
-  by_coordinator(propose);
-  say("a round is proposed");
-  by_sites("step", world.names.size());
-  say("all have contributed");
-  by_coordinator({"step"});
-  say("the contributions are sealed");
   const std::size_t there = world.holders - static_cast<std::size_t>(command.missing);
-  by_sites("step", there);
-  say(command.missing == 0 ? "the key holders have opened"
-                           : fmt::format("all key holders but {} have opened", command.missing));
+  const auto place = round::make_exchange(world.exchange.string());
+  const std::size_t rounds = world.config.plan.rounds();
+  std::string before;
+  for (std::size_t number = 1; number <= rounds; ++number) {
+    if (number > 1) {
+      by_coordinator({"step"});
+      say("the round has its noisy sum");
+      propose = {"propose", "--after", before};
+    }
+    by_coordinator(propose);
+    for (const round::Proposals::Entry& entry : round::read_proposals(*place).rounds) {
+      if (entry.round.proposal.number() == number) before = release::short_id(entry.round.id);
+    }
+    say(rounds == 1 ? "a round is proposed" : fmt::format("round {} of {} is proposed", number, rounds));
+    by_sites("step", world.names.size());
+    say("all have contributed");
+    by_coordinator({"step"});
+    say("the contributions are sealed");
+    by_sites("step", there);
+    say(command.missing == 0 ? "the key holders have opened"
+                             : fmt::format("all key holders but {} have opened", command.missing));
+  }
   if (command.missing > 0) {
     world.wait_for_last_opening();
     by_coordinator({"step"});
@@ -219,7 +232,6 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
     say("the others have stood in for who is missing");
   }
   by_coordinator({"step"});
-  const auto place = round::make_exchange(world.exchange.string());
   for (const std::string& name : place->list()) {
     if (!name.ends_with("-release.mfl")) continue;
     run_all("`muffle verify`",

@@ -101,9 +101,15 @@ void PartyCommandLine::add_coordinator() {
                              "propose a round: what is released, by whom, with which noise; refuses what the "
                              "theorem does not cover");
   Options o(propose);
-  o.sources(sources)->required();
+  CLI::Option* const config = o.sources(sources);
   o.guarantee(sources);
-  o.value("--title", p.title, "TEXT", "what the round is for, for people")->required();
+  CLI::Option* const title = o.value("--title", p.title, "TEXT", "what the round is for, for people");
+  o.value(
+       "--after", p.after, "ROUND",
+       "propose the next round of a release (privacy.rounds): the first digits of the one whose noisy sum is "
+       "there; all but the deadlines is as it was proposed first")
+      ->excludes(config)
+      ->excludes(title);
   o.repeated("--invite", p.wishes.sites, "NAME", "a site; given again: a further one. Default: all");
   o.repeated("--holder", p.wishes.holders, "NAME",
              "a key holder; given again: a further one. Default: the first 3, of more than 7 sites 5");

@@ -199,13 +199,14 @@ class Party {
     std::optional<privacy::Budget> budget;
     if (settings.budget_epsilon)
       budget = privacy::Budget::from_epsilon(*settings.budget_epsilon, settings.budget_delta);
-    return {store_.key(),
-            store_.folder(),
-            {config_.ledger(), settings.data_id, budget, kLockDeadline},
-            clock(),
-            [&] { return verdict(round); },
-            [&](const release::ReleasePlan& plan) { return ranks_.sum(plan); },
-            {}};
+    return {
+        store_.key(),
+        store_.folder(),
+        {config_.ledger(), settings.data_id, budget, kLockDeadline},
+        clock(),
+        [&] { return verdict(round); },
+        [&](const ProposedRound& asked) { return ranks_.sum(asked.proposal.plan, asked.proposal.number()); },
+        {}};
   }
 
   round::StepReport contribute(const ProposedRound& round) {
@@ -260,7 +261,7 @@ class Party {
   /// Whether this muffle, on this processor, makes the sums that the proposal's muffle makes.
   round::SiteVerdict same_sums(const ProposedRound& round) {
     using Answer = round::SiteVerdict::Answer;
-    if (embed::self_check(embed::make_embedder(round.proposal.plan)) == round.proposal.self_check)
+    if (embed::self_check(embed::make_embedder(round.summed)) == round.proposal.self_check)
       return {Answer::kYes, ""};
     decline(round, release::DeclineCode::kVersion);
     return {

@@ -62,7 +62,7 @@ class Folder {
     SitePublicKey coordinator{};
     std::set<SitePublicKey> parties;
     std::set<SitePublicKey> may_stand_in;  ///< key holders, where any may be missing
-    std::uint64_t length = 0;
+    std::uint64_t length = 0, most_release_bytes = 0;
   };
 
   static std::optional<Refusal> within(std::uint64_t size, std::uint64_t most) {
@@ -111,7 +111,8 @@ class Folder {
     if ((asks && may.empty()) || (stands_in && !may.contains(header.sender)))
       return Refusal{403, "nobody of its sender's part stands in for others in its round."};
     const bool coordinates = header.kind == MessageKind::kSeal || header.kind == MessageKind::kRelease ||
-                             header.kind == MessageKind::kAbandonment || asks;
+                             header.kind == MessageKind::kAbandonment || header.kind == MessageKind::kSum ||
+                             asks;
     if (coordinates ? header.sender != round->second.coordinator
                     : !round->second.parties.contains(header.sender))
       return Refusal{403, "its sender has no such part in its round."};
@@ -131,7 +132,7 @@ class Folder {
       return Refusal{403, "no statement of its round's coordinator is here: it comes before the release."};
     if (stated->second != to_hex(m.sha256))
       return Refusal{403, "it is not the release that the coordinator has stated."};
-    return within(m.size, release::most_bytes(round->second.length) + release::kMostBytesWithoutNumbers);
+    return within(m.size, round->second.most_release_bytes);
   }
 
   /// Reads what has come since.
@@ -185,6 +186,7 @@ class Folder {
       known.id = round.id;
       known.coordinator = round.coordinator;
       known.length = round.length;
+      known.most_release_bytes = round.most_release_bytes();
       known.parties.insert(header.sender);
       for (const auto& site : round.proposal.sites) known.parties.insert(site.key);
       for (const auto& holder : round.proposal.holders) {

@@ -51,7 +51,7 @@ struct Apply {
     demand(line.round == charge.rounds_drawn && charge.rounds_kept + 1 == line.round,
            "a ROUND that is kept out of turn");
     charge.rounds_kept = line.round;
-    charge.kept = *line.kept;
+    charge.kept.push_back(*line.kept);
   }
   void operator()(const ledger::ReleasedLine& line) const {
     const auto place = places.find(line.charge);

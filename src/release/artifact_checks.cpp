@@ -58,6 +58,16 @@ void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
     wrong.unless(missing == apart->stood_in,
                  "it names another number of key holders that were missing than its noise is of");
   }
+  if (apart != nullptr && round && a.parts.empty())
+    wrong.unless(a.rounds_before.size() + 1 == a.rounds() &&
+                     std::ranges::all_of(a.rounds_before,
+                                         [&](const RoundRecord& r) {
+                                           return r.sites.size() == round->sites.size() &&
+                                                  r.holders.size() == round->holders.size();
+                                         }),
+                 "it names other rounds, or other numbers of sites and key holders in them, than it is of");
+  wrong.unless(apart != nullptr || a.rounds_before.empty(),
+               "it names rounds between institutions, and is of none");
   if (const privacy::DistributedNoise* shares = privacy::distributed(mode))
     privacy::plan_distributed_noise(a.noise, shares->ranks, shares->colluding);
 }

@@ -199,6 +199,7 @@ json to_header(const Artifact& a) {
                    {"type", "int64 little-endian"},
                    {"layout", "maps of classes x features, then counts"}}}});
   if (a.round) header["round"] = round_to_header(*a.round);
+  for (const RoundRecord& r : a.rounds_before) header["rounds_before"].push_back(round_to_header(r));
   if (!a.parts.empty()) header["parts"] = parts_to_header(a.parts);
   if (!a.is_private) header["warning"] = kNotPrivate;
   return header;
@@ -217,6 +218,10 @@ Artifact from_header(const json& header, const std::string& name) {
   a.is_private = f.flag("private");
   a.aggregation = read_aggregation(f.object("aggregation"));
   if (f.has("round")) a.round = read_round(f.object("round"));
+  if (f.has("rounds_before")) {
+    for (const JsonFields& r : f.objects("rounds_before", privacy::kMostRounds))
+      a.rounds_before.push_back(read_round(r));
+  }
   if (f.has("parts")) {
     for (const JsonFields& part : f.objects("parts", kMostParts)) a.parts.push_back(read_part(part));
   }

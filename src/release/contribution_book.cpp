@@ -19,8 +19,8 @@ std::string charged_as(const crypto::RoundId& round) { return "round " + to_hex(
 privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_noise) {
   const privacy::NoisePlan& noise = round.proposal.plan.noise;
   privacy::NoisePlan alone = noise;
-  alone.parts = round.noise.shares();
-  return {charged_as(round.id),
+  alone.parts = privacy::SiteNoisePlan(noise, round.proposal.parties).shares();  // of all rounds
+  return {charged_as(round.first()),
           plan_hash(round.proposal.plan),
           privacy::mu_of(noise),
           noise.sensitivity.value,
@@ -46,8 +46,18 @@ bool ContributionBook::is_own(const std::string& bytes) const {
 }
 
 const privacy::ChargeRecord* ContributionBook::charged() const {
-  const auto charges = document_.state().charges_for(charged_as(round_.id));
+  const auto charges = document_.state().charges_for(charged_as(round_.first()));
   return charges.empty() ? nullptr : charges.back();
+}
+
+std::optional<std::string> ContributionBook::bound(const privacy::ChargeRecord& charge) const {
+  if (round_.last()) return charge.pending;
+  const std::size_t number = round_.proposal.number();
+  return number <= charge.kept.size() ? std::optional(charge.kept[number - 1]) : std::nullopt;
+}
+
+bool ContributionBook::may_begin(const privacy::ChargeRecord& charge) const {
+  return charge.between_rounds() && charge.rounds_kept + 1 == round_.proposal.number();
 }
 
 ContributionBook::Standing ContributionBook::settle(const std::optional<std::string>& in_exchange) {
@@ -62,7 +72,7 @@ ContributionBook::Standing ContributionBook::settle(const std::optional<std::str
   if (is_there(file_, "the contribution", "Nothing was charged or drawn.")) kept = read_file(file_);
   const privacy::ChargeRecord* const charge = charged();
   for (const std::optional<std::string>& found : {kept, in_exchange}) {
-    if (!found || (charge != nullptr && charge->pending == hash_of(*found))) continue;
+    if (!found || (charge != nullptr && bound(*charge) == hash_of(*found))) continue;
     throw ProtocolError(fmt::format(
         "there is a contribution of this site to round {} that its ledger {}. Either the ledger, or the "
         "site's folder, was restored from an older copy, or somebody else acts with the site's key. This "
@@ -70,11 +80,12 @@ ContributionBook::Standing ContributionBook::settle(const std::optional<std::str
         round, charge == nullptr ? "does not know" : "has not made for its charge " + charge->id));
   }
   if (charge == nullptr) return standing_ = Standing::kNew;
+  if (may_begin(*charge)) return standing_ = Standing::kNew;
   charge_ = charge->id;
   if (!kept && !in_exchange) return standing_ = Standing::kSpent;
   bytes_ = kept ? *kept : *in_exchange;
   if (!kept) write_file_atomically(file_, bytes_);
-  document_.settle(charge->terms, privacy::FoundArtifact{charge->id, hash_of(bytes_)});
+  if (round_.last()) document_.settle(charge->terms, privacy::FoundArtifact{charge->id, hash_of(bytes_)});
   return standing_ = Standing::kMade;
 }
 
@@ -83,12 +94,38 @@ void ContributionBook::make(
     const std::function<std::string(const Charge& charge, const std::string& id)>& contribution) {
   require(standing_ == Standing::kNew && charge_.empty(),
           "a contribution was to be made twice: this is a bug in muffle.");
-  document_.begin(contribution_terms(round_, secure_noise), [&](const Charge& charge) {
+  const privacy::ChargeTerms terms = contribution_terms(round_, secure_noise);
+  const auto draw = [&](const Charge& charge) {
     charge_ = document_.charge();
     bytes_ = contribution(charge, charge_);
-  });
-  document_.write(file_, bytes_);
-  document_.commit();
+  };
+  const std::uint64_t number = round_.proposal.number();
+  if (number == 1) {
+    document_.begin(terms, draw);
+  } else {
+    const privacy::ChargeRecord* const first = charged();
+    if (first == nullptr)
+      throw ProtocolError(fmt::format(
+          "this site's ledger has no charge for the first round of this release, {}, and a later one goes on "
+          "under it. Restore the newest ledger; nothing was drawn.",
+          to_hex(round_.first())));
+    const privacy::ChargeRecord& charge = *first;
+    if (terms.mu > charge.terms.mu || terms.alone_mu > charge.terms.alone_mu ||
+        terms.unit != charge.terms.unit || terms.secure_noise != charge.terms.secure_noise)
+      throw ProtocolError(fmt::format(
+          "round {} of this release would cost more than charge {} was for, or has another kind of "
+          "noise: it is not what the first proposal said. Nothing was drawn.",
+          number, charge.id));
+    document_.resume(charge);
+    document_.begin_round(number, "", draw);
+  }
+  if (round_.last()) {
+    document_.write(file_, bytes_);
+    document_.commit();
+  } else {
+    document_.keep_round(number, hash_of(bytes_), "");
+    write_file_atomically(file_, bytes_);
+  }
   standing_ = Standing::kMade;
 }
 

@@ -31,10 +31,10 @@ const std::initializer_list<std::string_view> kLineKinds = {"SEAL", "PENDING", "
 constexpr std::size_t kBegin = 3, kRepair = 4;
 /// Of whom a PENDING may be.
 const std::initializer_list<std::string_view> kSent = {
-    "seal", "opening", "release", "receipt", "abandonment", "stand-in-request", "stand-in"};
+    "seal", "opening", "release", "receipt", "abandonment", "stand-in-request", "stand-in", "sum"};
 constexpr std::array kSentKinds = {
     MessageKind::kSeal,        MessageKind::kOpening,        MessageKind::kRelease, MessageKind::kReceipt,
-    MessageKind::kAbandonment, MessageKind::kStandInRequest, MessageKind::kStandIn};
+    MessageKind::kAbandonment, MessageKind::kStandInRequest, MessageKind::kStandIn, MessageKind::kSum};
 
 Json begin_line(const Chain& chain, std::string_view kind) {
   return {{"format", kJournalFormat},
@@ -68,11 +68,11 @@ const char* contradiction(const JournalState& state, const JournalEntry& e) {
   if (e.kind == Kind::kPending && state.pending(e.round, e.what))
     return "a second PENDING of a kind of message in a round";
   if (e.kind == Kind::kPending && state.pending(e.round, MessageKind::kAbandonment) &&
-      (e.what == MessageKind::kSeal || e.what == MessageKind::kRelease ||
+      (e.what == MessageKind::kSeal || e.what == MessageKind::kRelease || e.what == MessageKind::kSum ||
        e.what == MessageKind::kStandInRequest || e.what == MessageKind::kStandIn))
     return "a seal, a release or a stand-in of a round that was abandoned";
   if (e.kind == Kind::kPending && e.what == MessageKind::kAbandonment &&
-      state.pending(e.round, MessageKind::kRelease))
+      (state.pending(e.round, MessageKind::kRelease) || state.pending(e.round, MessageKind::kSum)))
     return "an abandonment of a round that was released";
   if (e.kind == Kind::kPending && e.what == MessageKind::kOpening && !state.seal_of(e.key))
     return "an opening without the SEAL that it opens";

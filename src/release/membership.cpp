@@ -204,6 +204,8 @@ bool is_called(std::string_view name, const SignedHeader& h) {
       return name == stand_in_request_name(h.round);
     case MessageKind::kStandIn:
       return name == stand_in_name(h.round, h.sender);
+    case MessageKind::kSum:
+      return name == sum_name(h.round);
     case MessageKind::kApproval:
       break;  // it stays at its site
   }
@@ -211,11 +213,14 @@ bool is_called(std::string_view name, const SignedHeader& h) {
 }
 
 std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
-  std::map<std::string, std::uint64_t> out{
-      {seal_name(round.id), kMostBytesOfLists},
-      {release_statement_name(round.id), kMostBytesOfWords},
-      {abandonment_name(round.id), kMostBytesOfWords},
-      {release_name(round.id), most_bytes(round.length) + kMostBytesWithoutNumbers}};
+  std::map<std::string, std::uint64_t> out{{seal_name(round.id), kMostBytesOfLists},
+                                           {abandonment_name(round.id), kMostBytesOfWords}};
+  if (round.last()) {
+    out.emplace(release_statement_name(round.id), kMostBytesOfWords);
+    out.emplace(release_name(round.id), round.most_release_bytes());
+  } else {
+    out.emplace(sum_name(round.id), most_bytes(round.length));
+  }
   for (const crypto::SignerKey& site : round.proposal.sites) {
     out.emplace(contribution_name(round.id, site.key), most_bytes(round.length));
     out.emplace(decline_name(round.id, site.key), kMostBytesOfWords);
@@ -231,7 +236,7 @@ std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
 }
 
 SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site) {
-  SignedHeader header{.kind = MessageKind::kApproval, .round = round.id, .answers = round.id};
+  SignedHeader header{.kind = MessageKind::kApproval, .round = round.first(), .answers = round.first()};
   header.body = {{"site", to_hex(site)}};
   return header;
 }

@@ -38,6 +38,7 @@ std::string stand_in_request_name(const crypto::RoundId& round) {
 std::string release_name(const crypto::RoundId& round) { return short_id(round) + "-release.mfl"; }
 std::string release_statement_name(const crypto::RoundId& round) { return short_id(round) + "-release.mfm"; }
 std::string abandonment_name(const crypto::RoundId& round) { return short_id(round) + "-abandonment.mfm"; }
+std::string sum_name(const crypto::RoundId& round) { return short_id(round) + "-sum.mfm"; }
 std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site) {
   return of_party(round, "contribution", site);
 }
@@ -78,7 +79,8 @@ bool is_name_of_ours(std::string_view name) {
   }
   if (name.size() <= kShort + 1 || !party(name.substr(0, kShort)) || name[kShort] != '-') return false;
   name.remove_prefix(kShort + 1);
-  for (const std::string_view kind : {"proposal", "seal", "release", "abandonment", "stand-in-request"}) {
+  for (const std::string_view kind :
+       {"proposal", "seal", "release", "abandonment", "stand-in-request", "sum"}) {
     if (name == kind) return true;
   }
   for (const std::string_view kind : {"contribution-", "decline-", "opening-", "receipt-", "stand-in-"}) {

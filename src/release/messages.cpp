@@ -28,7 +28,7 @@ constexpr std::uint64_t kLastSecond = 253402300799;
 const std::initializer_list<std::string_view> kKinds = {
     "proposal", "decline", "contribution",     "seal",       "opening",  "release",     "receipt",
     "card",     "charter", "countersignature", "round-keys", "approval", "abandonment", "stand-in-request",
-    "stand-in"};
+    "stand-in", "sum"};
 const std::initializer_list<std::string_view> kAbandons = {"person", "too-few", "missing", "spoiled"};
 const std::initializer_list<std::string_view> kDeclines = {"person", "policy",  "budget",
                                                            "schema", "version", "needs-torch"};
@@ -185,6 +185,11 @@ json body_of(const Proposal& p) {
            {"contribute_until", p.contribute_until},
            {"open_until", p.open_until}};
   if (p.parties.missing_holders > 0) out["stand_in_until"] = p.stand_in_until;
+  if (p.later)
+    out["later"] = {{"number", p.later->number},
+                    {"first", to_hex(p.later->first)},
+                    {"before", to_hex(p.later->before)},
+                    {"sum", to_hex(p.later->sum)}};
   return out;
 }
 
@@ -193,7 +198,7 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
   const JsonFields f(header.body, document);
   f.only({"title", "charter", "plan", "sites", "holders", "expected", "least", "colluding",
           "colluding_holders", "missing_holders", "self_check", "contribute_until", "open_until",
-          "stand_in_until"});
+          "stand_in_until", "later"});
   if (header.kind != MessageKind::kProposal || header.round != crypto::RoundId{} || header.numbers != 0)
     f.fail("", "is no proposal");
   Proposal p;
@@ -227,6 +232,15 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
     p.stand_in_until = f.integer("stand_in_until", p.open_until, kLastSecond);
   } else if (f.has("stand_in_until")) {
     f.fail("stand_in_until", "is for rounds whose key holders may be missing");
+  }
+  if (p.plan.rounds() > 1 && p.parties.missing_holders > 0)
+    f.fail("missing_holders", "is for releases of one round");
+  if (f.has("later")) {
+    const JsonFields later = f.object("later");
+    later.only({"number", "first", "before", "sum"});
+    if (p.plan.rounds() < 2) f.fail("later", "is for releases of several rounds");
+    p.later = {later.integer("number", 2, p.plan.rounds()), bytes_at<32>(later, "first"),
+               bytes_at<32>(later, "before"), bytes_at<32>(later, "sum")};
   }
   privacy::SiteNoisePlan(p.plan.noise, p.parties);
   return p;
@@ -282,6 +296,17 @@ Opening read_opening(const SignedHeader& header, std::size_t most) {
   const JsonFields f(header.body, document);
   f.only({"objections", "secure_noise"});
   return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};
+}
+
+json body_of(const Sum& sum) {
+  return {{"openings", hex_json(sum.openings)}, {"secure_noise", sum.secure_noise}};
+}
+
+Sum read_sum(const SignedHeader& header, std::size_t holders) {
+  const JsonDocument document = message_document("a sum");
+  const JsonFields f(header.body, document);
+  f.only({"openings", "secure_noise"});
+  return {hex_list<32>(f, "openings", holders, holders), f.flag("secure_noise")};
 }
 
 json body_of(const StandInRequest& request) { return {{"missing", hex_json(request.missing)}}; }

@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/plan_json.hpp"
 #include "muffle/release/round_release.hpp"
@@ -27,10 +28,11 @@ class EvidenceCheck {
       : artifact_(artifact), record_(*artifact.round), bytes_(release), read_(read) {}
 
   std::vector<Check> run(std::vector<std::string>& signers) && {
-    const bool whole = attempt("proposal", [&] { return read_proposal(); }) &&
-                       attempt("seal", [&] { return read_seal(); }) &&
-                       attempt("sum", [&] { return add_up(); }) &&
-                       attempt("coordinator's word", [&] { return check_statement(); });
+    const bool whole =
+        attempt("proposal", [&] { return read_proposal(); }) &&
+        (round_->first() == round_->id || attempt("earlier rounds", [&] { return add_up_earlier(); })) &&
+        attempt("seal", [&] { return read_seal(); }) && attempt("sum", [&] { return add_up(); }) &&
+        attempt("coordinator's word", [&] { return check_statement(); });
     if (whole) {
       signers.push_back(record_.coordinator);
       for (const RoundRecord::Site& site : record_.sites) signers.push_back(site.key);
@@ -87,14 +89,23 @@ class EvidenceCheck {
     const std::string name = seal_name(round_->id);
     seal_ = std::make_unique<SealedRound>(*round_, message(name, 0).header);
     require_message(to_hex(seal_->id) == record_.seal, "the release is of another seal");
-    const auto sealed = static_cast<int>(seal_->sites.size());
-    // Theorem 3 once more, in plain arithmetic.
-    const privacy::RoundParties& p = round_->proposal.parties;
-    const std::vector<privacy::NoisePart> top_ups = round_->noise.top_ups(sealed);
+    require_full_noise(*round_, *seal_);
+    return fmt::format(
+        "signed by the coordinator; {} contributions count; the noise of the honest among them and "
+        "among the key holders is the full one (theorem 3)",
+        seal_->sites.size());
+  }
+
+  /// Theorem 3 once more, in plain arithmetic.
+  static void require_full_noise(const ProposedRound& round, const SealedRound& seal) {
+    const auto sealed = static_cast<int>(seal.sites.size());
+    const privacy::RoundParties& p = round.proposal.parties;
+    const std::vector<privacy::NoisePart> top_ups = round.noise.top_ups(sealed);
     for (std::size_t i = 0; i < top_ups.size(); ++i) {
       for (std::size_t r = 0; r < top_ups[i].runs.size(); ++r) {
-        const auto planned = static_cast<long double>(artifact_.noise.parts.at(i).runs.at(r).sigma_lattice);
-        const auto share = static_cast<long double>(round_->noise.shares().at(i).runs.at(r).sigma_lattice);
+        const auto planned =
+            static_cast<long double>(round.summed.noise.parts.at(i).runs.at(r).sigma_lattice);
+        const auto share = static_cast<long double>(round.noise.shares().at(i).runs.at(r).sigma_lattice);
         const auto top_up = static_cast<long double>(top_ups[i].runs[r].sigma_lattice);
         const long double held = (sealed - p.colluding) * share * share +
                                  (p.holders - p.missing_holders - p.colluding_holders) * top_up * top_up;
@@ -102,10 +113,34 @@ class EvidenceCheck {
                         "the noise of the honest is less than was promised");
       }
     }
+  }
+
+  /// The rounds before the last, from their contributions and openings to the sums that were signed.
+  std::string add_up_earlier() {
+    earlier_ = earlier_rounds(*round_, read_);
+    for (const EndedRound& ended : earlier_) {
+      require_full_noise(ended.round, ended.seal);
+      Summation sum(ended.round, ended.seal);
+      for (const std::size_t site : ended.seal.sites)
+        sum.add_contribution(message(contribution_name(ended.round.id, ended.round.proposal.sites[site].key),
+                                     ended.round.length));
+      for (std::size_t h = 0; h < ended.round.proposal.holders.size(); ++h) {
+        const crypto::SitePublicKey& key = ended.round.proposal.holders[h].holder.key;
+        const std::string name = opening_name(ended.round.id, key);
+        const Message opening = message(name, ended.round.length);
+        require_message(opening.header.sender == key && opening.header.id() == ended.sum.openings[h],
+                        fmt::format("'{}' is not the opening that the sum names", name));
+        sum.take_opening(opening);
+      }
+      const privacy::NoisySum again = std::move(sum).finish();
+      require_message(again.values == ended.values && again.is_private == ended.sum.secure_noise,
+                      fmt::format("the sum of round {} is not what contributions and openings add up to",
+                                  ended.round.proposal.number()));
+    }
     return fmt::format(
-        "signed by the coordinator; {} contributions count; the noise of the honest among them and "
-        "among the key holders is the full one (theorem 3)",
-        sealed);
+        "of the {} before the last, contributions and openings add up to the sums that the coordinator "
+        "has signed; all count the same sites under the same charges",
+        earlier_.size());
   }
 
   std::string add_up() {
@@ -142,9 +177,9 @@ class EvidenceCheck {
                   fmt::join(sum.objections(), ", "),
                   round_->shares_keys() ? ", or of shares that stand-ins would have needed" : "");
     const std::vector<OpenedBy> opened = sum.opened();
-    const Artifact again =
-        artifact_of_round(*round_, *seal_, opened, std::move(sum).finish(), artifact_.muffle_version);
-    require_message(again.round == artifact_.round,
+    const Artifact again = artifact_of_round(*round_, *seal_, earlier_, opened, std::move(sum).finish(),
+                                             artifact_.muffle_version);
+    require_message(again.round == artifact_.round && again.rounds_before == artifact_.rounds_before,
                     "the release names other messages, keys or charges than there are");
     require_message(again.values == artifact_.values,
                     "the numbers of the release are not what contributions and openings add up to");
@@ -183,6 +218,7 @@ class EvidenceCheck {
   const EvidenceReader& read_;
   std::unique_ptr<ProposedRound> round_;
   std::unique_ptr<SealedRound> seal_;
+  std::vector<EndedRound> earlier_;
   std::vector<Check> checks_;
 };
 

@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/release/plan_json.hpp"
+#include "muffle/release/rounds.hpp"
 
 namespace muffle::release {
 namespace {
@@ -14,40 +15,48 @@ void require_answer(bool holds, const char* what) {
   if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
 }
 
+/// Without who opened it.
+RoundRecord record_of(const ProposedRound& round, const SealedRound& seal) {
+  RoundRecord record{
+      to_hex(round.id), round.proposal.title, to_hex(round.coordinator), to_hex(seal.id), {}, {}};
+  for (std::size_t i = 0; i < seal.sites.size(); ++i) {
+    const SignedHeader& header = seal.seal.contributions[i];
+    const crypto::SignerKey& site = round.proposal.sites[seal.sites[i]];
+    record.sites.push_back(
+        {site.name, to_hex(site.key), to_hex(header.id()),
+         read_contribution(header, round.proposal.holders.size(), round.shares_keys()).charge});
+  }
+  for (const HolderKey& h : round.proposal.holders)
+    record.holders.push_back({h.holder.name, to_hex(h.holder.key), ""});
+  return record;
+}
+
 }  // namespace
 
 Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
-                           const std::vector<OpenedBy>& opened, privacy::NoisySum&& sum,
-                           const std::string& version) {
+                           const std::vector<EndedRound>& earlier, const std::vector<OpenedBy>& opened,
+                           privacy::NoisySum&& sum, const std::string& version) {
+  require(round.last() && earlier.size() + 1 == round.proposal.plan.rounds(),
+          "a release was to be made of some of its rounds: this is a bug in muffle.");
   require(opened.size() == round.proposal.holders.size(),
           "a round was to be released without all its openings: this is a bug in muffle.");
   Artifact a;
   static_cast<ReleasePlan&>(a) = round.proposal.plan;
-  RoundRecord record{
-      to_hex(round.id), round.proposal.title, to_hex(round.coordinator), to_hex(seal.id), {}, {}};
-  std::uint64_t records = 0;
-  for (std::size_t i = 0; i < seal.sites.size(); ++i) {
-    const SignedHeader& header = seal.seal.contributions[i];
-    const crypto::SignerKey& site = round.proposal.sites[seal.sites[i]];
-    const Contribution body = read_contribution(header, round.proposal.holders.size(), round.shares_keys());
-    record.sites.push_back({site.name, to_hex(site.key), to_hex(header.id()), body.charge});
-    require_answer(!__builtin_add_overflow(records, body.records, &records),
-                   "The sites say that they hold more records than there can be.");
-  }
+  RoundRecord record = record_of(round, seal);
   privacy::Apart mode{round.proposal.parties, static_cast<int>(seal.sites.size())};
   for (std::size_t h = 0; h < opened.size(); ++h) {
-    const crypto::SignerKey& holder = round.proposal.holders[h].holder;
-    record.holders.push_back({holder.name, to_hex(holder.key), ""});
+    RoundRecord::Holder& holder = record.holders[h];
     if (opened[h].opening) {
-      record.holders.back().opening = to_hex(*opened[h].opening);
+      holder.opening = to_hex(*opened[h].opening);
       continue;
     }
     require(!opened[h].stand_ins.empty(),
             "a round was to be released without all its openings: this is a bug in muffle.");
     ++mode.stood_in;
-    for (const Sha256Digest& id : opened[h].stand_ins) record.holders.back().stand_ins.push_back(to_hex(id));
+    for (const Sha256Digest& id : opened[h].stand_ins) holder.stand_ins.push_back(to_hex(id));
   }
   if (a.adjacency == privacy::Adjacency::kReplaceOne) {
+    const std::uint64_t records = records_in(round, seal);
     require_answer(
         records >= 1 && records <= a.records,
         "The sites hold other numbers of records than were proposed: none, or more in all. There is no "
@@ -56,11 +65,25 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
   }
   for (const features::NamedMap& map : a.maps) a.map_hashes.push_back(map.map->hash());
   a.is_private = sum.is_private;
+  std::vector<std::vector<std::int64_t>> values;
+  for (const EndedRound& ended : earlier) {
+    RoundRecord& before = a.rounds_before.emplace_back(record_of(ended.round, ended.seal));
+    for (std::size_t h = 0; h < before.holders.size(); ++h)
+      before.holders[h].opening = to_hex(ended.sum.openings[h]);
+    a.is_private = a.is_private && ended.sum.secure_noise;
+    values.push_back(ended.values);
+  }
   a.config_hash = plan_hash(round.proposal.plan);
   a.muffle_version = version;
   a.aggregation = mode;
   a.round = std::move(record);
-  a.values = std::move(sum.values);
+  if (earlier.empty()) {
+    a.values = std::move(sum.values);
+  } else {
+    require_same_sites(earlier.front(), round, seal);
+    values.push_back(std::move(sum.values));
+    a.values = joined(a, values);
+  }
   return a;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "muffle/core/error.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::release {
 namespace {
@@ -41,8 +42,13 @@ ProposedRound::ProposedRound(const Message& message, const std::string& name)
     : id(message.header.id()),
       coordinator(message.header.sender),
       proposal(read_proposal(message.header, name)),
-      noise(proposal.plan.noise, proposal.parties),
-      length(proposal.plan.size()) {}
+      summed(proposal.plan.rounds() > 1 ? proposal.plan.of_round(proposal.number()) : proposal.plan),
+      noise(summed.noise, proposal.parties),
+      length(summed.size()) {}
+
+std::uint64_t ProposedRound::most_release_bytes() const {
+  return most_bytes(proposal.plan.size()) + kMostBytesWithoutNumbers;
+}
 
 std::optional<std::size_t> ProposedRound::site(const crypto::SitePublicKey& key) const {
   return place(proposal.sites, key, [](const auto& s) { return s.key; });
@@ -162,7 +168,7 @@ privacy::NoisySum Summation::finish() && {
   const auto carried = [&](std::size_t part, std::size_t run) {
     return round_.noise.total_sigma(sealed, openings, part, run);
   };
-  if (const auto index = out_of_range(round_.proposal.plan, out.values, carried))
+  if (const auto index = out_of_range(round_.summed, out.values, carried))
     refuse(fmt::format(
         "number {} of the sum is larger than records and noise can make it: somebody's vector is not what "
         "the protocol says{}. There is no release.",

@@ -214,6 +214,7 @@ json round_json(const Artifact& a) {
               {"colluding_holders", p.colluding_holders},
               {"missing_holders", p.missing_holders},
               {"stood_in", mode.stood_in}};
+  for (const RoundRecord& before : a.rounds_before) out["rounds_before"].push_back(before.id);
   for (const RoundRecord::Site& site : a.round->sites) out["sites"].push_back(site.name);
   for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
   const privacy::SiteNoisePlan plan(a.noise, p);
@@ -353,6 +354,12 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
       holders.push_back(holder.name + (holder.opening.empty() ? " (missing: others stood in)" : ""));
     out += fmt::format("\nRound: {} (\"{}\"). Sites: {}. Key holders: {}.\n", a.round->id,
                        printable(a.round->title), fmt::join(sites, ", "), fmt::join(holders, ", "));
+    if (!a.rounds_before.empty())
+      out += fmt::format(
+          "It was the last of {} rounds of this release, by the same sites and key holders, under one "
+          "charge; the "
+          "first was {}.\n",
+          a.rounds_before.size() + 1, a.rounds_before.front().id);
   }
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {

@@ -121,7 +121,7 @@ std::optional<KeptRounds> ReleaseTransaction::resume() {
       charge->terms.config_hash != order_.config_hash || charge->terms.secure_noise != order_.secure_noise)
     return useless("the ledger has no such charge for this release");
   if (!charge->between_rounds() || charge->rounds_kept != kept.rounds() ||
-      charge->kept != to_hex(sha256(PublicBytes(bytes))))
+      charge->kept.back() != to_hex(sha256(PublicBytes(bytes))))
     return useless(
         fmt::format("a job was cut off in a round of charge {}, or the file is not the one that it kept; "
                     "no noise is drawn twice for one charge",

@@ -354,7 +354,7 @@ class Verifier {
         if (const privacy::ChargeRecord* found = out_.ledger->find_charge(site.charge))
           charge = found, whose = &site;
       }
-      if (charge == nullptr || charge->terms.run != "round " + a.round->id || !charge->artifact)
+      if (charge == nullptr || charge->terms.run != "round " + first_round(a) || !charge->artifact)
         throw ProtocolError(
             fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
       if (charge->terms.mu != privacy::mu_of(a.noise) ||
@@ -366,6 +366,11 @@ class Verifier {
       return fmt::format("'{}' has the charge of '{}' for its contribution{}", file, whose->name,
                          compare_contribution(*charge, *whose));
     });
+  }
+
+  /// Under which its sites are charged.
+  static const std::string& first_round(const Artifact& a) {
+    return a.rounds_before.empty() ? a.round->id : a.rounds_before.front().id;
   }
 
   /// The very bytes that the charge is bound to are those that count. @returns what is to be said of it

@@ -159,7 +159,7 @@ void require_passed(const Verification& v) {
 
 std::string verification_text(const Verification& v) {
   std::string out = v.name + "\n";
-  for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<18}{}\n", word(c.outcome), c.name, c.detail);
+  for (const Check& c : v.checks) out += fmt::format("  {:<8}{:<26} {}\n", word(c.outcome), c.name, c.detail);
   out += fmt::format("verdict: {}{}\n", verdict(v).text, not_checked(v));
   if (refused(v)) return out;
   const std::string line(78, '*');

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/contribution_book.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/parties.hpp"
 #include "step_files.hpp"
@@ -23,11 +26,7 @@ class ContributorStep {
         exchange_(exchange),
         job_(job),
         role_(round, job.key),
-        name_(release::contribution_name(round.id, job.key.public_key())) {
-    if (round.proposal.plan.rounds() > 1)
-      throw ConfigError(
-          "this release has several rounds (privacy.rounds), and between institutions a release has one.");
-  }
+        name_(release::contribution_name(round.id, job.key.public_key())) {}
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
@@ -38,8 +37,11 @@ class ContributorStep {
         report_.lost = true;
         report_.waits.clear();
         report_.done.push_back(
-            "this site was charged for the round and cut off before its contribution was kept. The charge "
-            "stays spent, and no second contribution is drawn for it: this site has no part in the round");
+            "this site has drawn its share of the noise for this round, once for its charge, and was cut off "
+            "before "
+            "the contribution was kept, or made it under another proposal. The charge stays spent, and no "
+            "second "
+            "contribution is drawn for it: this site has no part in the round");
         break;
       case ContributionBook::Standing::kNew:
         if (may_contribute()) contribute();
@@ -94,7 +96,15 @@ class ContributorStep {
       report_.lost = true;
       report_.done.push_back("the coordinator sealed the round without this site; its charge stays spent");
     }
-    if (const auto release = see_release(round_, seal.id, exchange_)) {
+    if (!round_.last()) {
+      if (see_sum(round_, seal.id, exchange_)) {
+        report_.done.push_back(
+            fmt::format("round {} of {} has its sum: the coordinator proposes the next one",
+                        round_.proposal.number(), round_.proposal.plan.rounds()));
+      } else if (!is_abandoned()) {
+        wait_for("the key holders' openings and the sum");
+      }
+    } else if (const auto release = see_release(round_, seal.id, exchange_)) {
       kept.note_release(release->bytes);
       report_.done.push_back("the round is released");
     } else if (!is_abandoned()) {
@@ -145,13 +155,41 @@ class ContributorStep {
                                          time_text(round_.proposal.contribute_until)));
       return false;
     }
+    if (!goes_on()) return false;
     const SiteVerdict verdict = job_.verdict();
     if (verdict.answer == SiteVerdict::Answer::kYes) return true;
     (verdict.answer == SiteVerdict::Answer::kWait ? report_.waits : report_.done).push_back(verdict.why);
     return false;
   }
 
+  /// Of a later round: whether it goes on where those before have ended, with this site in them.
+  bool goes_on() {
+    if (!round_.proposal.later) return true;
+    std::string missing;
+    const auto read = [&](const std::string& name, std::uint64_t most) { return exchange_.get(name, most); };
+    const std::vector<release::EndedRound> earlier = release::earlier_rounds(round_, read, &missing);
+    if (earlier.empty()) {
+      report_.waits.push_back(fmt::format("'{}', which this round goes on from", missing));
+      return false;
+    }
+    const std::size_t own = round_.site(job_.key.public_key()).value();
+    const release::SealedRound& first = earlier.front().seal;
+    const auto at = std::ranges::lower_bound(first.sites, own);
+    if (at == first.sites.end() || *at != own) {
+      report_.lost = true;
+      report_.done.push_back(
+          "the release's first round was sealed without this site: it has no part in this one");
+      return false;
+    }
+    first_records_ = release::read_contribution(
+                         first.seal.contributions[static_cast<std::size_t>(at - first.sites.begin())],
+                         round_.proposal.holders.size(), round_.shares_keys())
+                         .records;
+    return true;
+  }
+
   void require_budget() const {
+    if (round_.proposal.later) return;  // its first round was charged for all
     const privacy::ChargeTerms terms = release::contribution_terms(round_, true);
     const privacy::LedgerState state =
         privacy::Ledger::preview(job_.book.ledger, job_.book.data_id, job_.book.budget);
@@ -167,7 +205,7 @@ class ContributorStep {
 
   void contribute() {
     require_budget();
-    OwnSums own = job_.sum_records(round_.proposal.plan);
+    OwnSums own = job_.sum_records(round_);
     const bool counted = round_.proposal.plan.adjacency == privacy::Adjacency::kReplaceOne;
     require(counted || own.records == 0,
             "a private number of records was to be sent: this is a bug in muffle.");
@@ -176,6 +214,11 @@ class ContributorStep {
           fmt::format("this site has more records than the proposal's plan has in all, {}: the sums "
                       "could overflow. Ask the coordinator for another proposal. Nothing was charged.",
                       round_.proposal.plan.records));
+    if (first_records_ && own.records != *first_records_)
+      throw DataError(
+          "this site has another number of records than in the first round of this release, and all rounds "
+          "are "
+          "of the same ones: put the same files back. Nothing was drawn.");
     // From the charge to its COMMIT the ledger is locked. Charged this late, bad records have cost nothing.
     ContributionBook kept = book();
     if (kept.settle(in_exchange()) != ContributionBook::Standing::kNew)
@@ -200,6 +243,7 @@ class ContributorStep {
   const ContributorJob& job_;
   const Contributor role_;
   const std::string name_;
+  std::optional<std::uint64_t> first_records_;  ///< of a later round: what the first one's contribution said
   StepReport report_;
 };
 
@@ -226,7 +270,7 @@ bool ledger_knows(const ProposedRound& round, Exchange& exchange, const Contribu
   if (!made) return true;
   const privacy::LedgerState state =
       privacy::Ledger::preview(job.book.ledger, job.book.data_id, job.book.budget);
-  return !state.charges_for(release::charged_as(round.id)).empty();
+  return !state.charges_for(release::charged_as(round.first())).empty();
 }
 
 StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {

@@ -2,14 +2,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
+#include "muffle/round/consortium_folder.hpp"
 #include "muffle/round/parties.hpp"
 #include "step_files.hpp"
 
@@ -32,8 +35,10 @@ class CoordinatorStep {
               release::seal_name(round.id), 0),
         request_(round, exchange, journal_, job.key, job.folder, MessageKind::kStandInRequest,
                  release::stand_in_request_name(round.id), 0),
-        statement_(round, exchange, journal_, job.key, job.folder, MessageKind::kRelease,
-                   release::release_statement_name(round.id), 0),
+        statement_(round, exchange, journal_, job.key, job.folder,
+                   round.last() ? MessageKind::kRelease : MessageKind::kSum,
+                   round.last() ? release::release_statement_name(round.id) : release::sum_name(round.id),
+                   round.last() ? 0 : round.length),
         abandonment_(round, exchange, journal_, job.key, job.folder, MessageKind::kAbandonment,
                      release::abandonment_name(round.id), 0) {
     if (job.key.public_key() != round.coordinator)
@@ -44,6 +49,8 @@ class CoordinatorStep {
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
     put_strangers_aside();
+    earlier_ = release::earlier_rounds(
+        round_, [&](const std::string& name, std::uint64_t most) { return exchange_.get(name, most); });
     if (const auto given_up = abandonment_.sent()) {
       report_.lost = true;
       report_.done.push_back(
@@ -95,11 +102,16 @@ class CoordinatorStep {
   }
 
   std::optional<Message> contribution(std::size_t site) {
-    return good(release::contribution_name(round_.id, round_.proposal.sites[site].key), round_.length,
-                [&](const SignedHeader& header) {
-                  if (release::check_contribution(round_, header) != site)
-                    throw ProtocolError("it is another site's contribution.");
-                });
+    return good(
+        release::contribution_name(round_.id, round_.proposal.sites[site].key), round_.length,
+        [&](const SignedHeader& header) {
+          if (release::check_contribution(round_, header) != site)
+            throw ProtocolError("it is another site's contribution.");
+          if (!earlier_.empty())
+            release::require_goes_on(
+                earlier_.front(), site,
+                release::read_contribution(header, round_.proposal.holders.size(), round_.shares_keys()));
+        });
   }
 
   bool declined(std::size_t site) {
@@ -116,7 +128,7 @@ class CoordinatorStep {
     const auto& sites = round_.proposal.sites;
     std::vector<SignedHeader> contributions;
     std::vector<std::string> missing, no;
-    for (std::size_t i = 0; i < sites.size(); ++i) {
+    for (const std::size_t i : awaited()) {
       if (const std::optional<Message> message = contribution(i)) {
         contributions.push_back(message->header);
       } else {
@@ -124,11 +136,13 @@ class CoordinatorStep {
       }
     }
     const bool late = job_.clock.now > round_.proposal.contribute_until;
-    const auto least = static_cast<std::size_t>(round_.proposal.parties.least);
+    const std::size_t asked = awaited().size();
+    const std::size_t least =
+        earlier_.empty() ? static_cast<std::size_t>(round_.proposal.parties.least) : asked;
     if (!missing.empty() && !late) {
-      report_.waits.push_back(fmt::format(
-          "contributions of {}, until {} ({} of {} have answered)", fmt::join(missing, ", "),
-          time_text(round_.proposal.contribute_until), sites.size() - missing.size(), sites.size()));
+      report_.waits.push_back(
+          fmt::format("contributions of {}, until {} ({} of {} have answered)", fmt::join(missing, ", "),
+                      time_text(round_.proposal.contribute_until), asked - missing.size(), asked));
       return std::nullopt;
     }
     if (contributions.size() < least) {
@@ -143,14 +157,26 @@ class CoordinatorStep {
     seal_.send(bytes);
     missing.insert(missing.end(), no.begin(), no.end());
     report_.done.push_back(
-        fmt::format("sealed {} of {} contributions{}", count, sites.size(),
+        fmt::format("sealed {} of {} contributions{}", count, asked,
                     missing.empty() ? "" : fmt::format(", without {}", fmt::join(missing, ", "))));
     return release::parse_message(bytes, "the seal");
   }
 
+  /// Sites whose contributions are waited for: all or, in a later round, those of the first one's seal.
+  std::vector<std::size_t> awaited() const {
+    if (!earlier_.empty()) return earlier_.front().seal.sites;
+    std::vector<std::size_t> all(round_.proposal.sites.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
   void finish(const SealedRound& seal) {
     if (statement_.sent()) {
-      send_release(read_file(release_file()));
+      if (round_.last()) {
+        send_release(read_file(release_file()));
+      } else {
+        await_next();
+      }
       return;
     }
     release::Summation sum(round_, seal);
@@ -175,7 +201,35 @@ class CoordinatorStep {
           "sum would be uniform, and it is in range, so these objections are wrong{}. Find out why",
           fmt::join(objections, ", "),
           round_.shares_keys() ? ", or of shares that stand-ins would have needed" : ""));
-    release_it(release::artifact_of_round(round_, seal, opened, std::move(total), job_.muffle_version), seal);
+    if (!round_.last()) return publish(seal, opened, std::move(total));
+    release_it(
+        release::artifact_of_round(round_, seal, earlier_, opened, std::move(total), job_.muffle_version),
+        seal);
+  }
+
+  /// Of a round that another one follows.
+  void publish(const SealedRound& seal, const std::vector<release::OpenedBy>& opened,
+               privacy::NoisySum&& sum) {
+    const std::vector<std::uint64_t> numbers(sum.values.begin(), sum.values.end());
+    const SignedHeader header =
+        release::sign(release::sum_of(round_, seal, opened, sum.is_private), job_.key, numbers);
+    statement_.send(release::message_bytes(header, numbers));
+    report_.done.push_back(fmt::format("published the noisy sum of round {} of {}: {} numbers, of {} sites",
+                                       round_.proposal.number(), round_.proposal.plan.rounds(),
+                                       numbers.size(), seal.sites.size()));
+    await_next();
+  }
+
+  void await_next() {
+    const Proposals all = read_proposals(exchange_);
+    if (std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
+          return entry.round.coordinator == round_.coordinator && entry.round.proposal.later &&
+                 entry.round.proposal.later->before == round_.id;
+        }))
+      return;
+    report_.waits.push_back(
+        fmt::format("a person who proposes the next round: `muffle coordinator propose --after {}`",
+                    release::short_id(round_.id)));
   }
 
   /// Whether others stand in for all who are missing. Asks them to, once the openings are overdue.
@@ -297,6 +351,7 @@ class CoordinatorStep {
   const CoordinatorJob& job_;
   release::Journal journal_;
   BoundMessage seal_, request_, statement_, abandonment_;
+  std::vector<release::EndedRound> earlier_;
   StepReport report_;
 };
 

@@ -13,6 +13,7 @@
 #include "muffle/embed/self_check.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::round {
 namespace {
@@ -85,6 +86,11 @@ std::optional<release::HolderKey> next_key(const Member& holder, const Membershi
   return release::HolderKey{{holder.card.name, holder.key}, free.begin()->first, free.begin()->second};
 }
 
+/// Of what its own round sums.
+Sha256Digest self_check_of(const release::Proposal& p) {
+  return embed::self_check(embed::make_embedder(p.plan.rounds() > 1 ? p.plan.of_round(p.number()) : p.plan));
+}
+
 std::string epsilon_text(double mu, double delta) {
   const std::optional<double> epsilon = privacy::epsilon_to_tell(mu, delta);
   return epsilon ? rounded_up_text(*epsilon, 3) : "beyond 100";
@@ -101,11 +107,11 @@ std::string names_of(const std::vector<crypto::SignerKey>& list) {
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes) {
-  if (plan.rounds() > 1)
+  const bool several = plan.rounds() > 1;
+  if (several && wishes.missing_holders.value_or(0) > 0)
     throw ConfigError(
-        "a release in several rounds cannot be proposed to sites by this muffle yet: each round would need "
-        "acts of its own. Set privacy.rounds = 1, and write `bins` in the schema for every number, date and "
-        "time: without them bins are learned in a round of their own.");
+        "key holders may be missing only where a release has one round: leave --missing-holders out, or set "
+        "privacy.rounds = 1 and write `bins` in the schema for every number, date and time.");
   const Consortium* charter = members.newest(coordinator);
   if (charter == nullptr)
     throw ConfigError(
@@ -137,14 +143,14 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
   p.title = wishes.title;
   p.charter = charter->id;
   p.plan = std::move(plan);
-  p.self_check = embed::self_check(embed::make_embedder(p.plan));
+  p.self_check = self_check_of(p);
   p.parties = {.sites = n,
                .expected = wishes.expected.value_or(n),
                .least = wishes.least.value_or(std::max(few ? n - 1 : (6 * n + 9) / 10, t + 1)),
                .colluding = t,
                .holders = m,
                .colluding_holders = t_h,
-               .missing_holders = wishes.missing_holders.value_or(!few && m >= 3 + t_h ? 1 : 0)};
+               .missing_holders = wishes.missing_holders.value_or(!few && !several && m >= 3 + t_h ? 1 : 0)};
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
   if (p.parties.missing_holders > 0) p.stand_in_until = wishes.stand_in_until;
@@ -155,6 +161,34 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
   } catch (const ConfigError& error) {
     throw ConfigError(error.what() + left);
   }
+  return draft;
+}
+
+Draft draft_later(release::ReleasePlan plan, const Membership& members,
+                  const std::vector<release::EndedRound>& before, std::span<const release::Proposal> earlier,
+                  const Wishes& wishes) {
+  const release::EndedRound& last = before.back();
+  const Consortium* charter = members.newest(last.round.coordinator);
+  if (charter == nullptr) throw ConfigError("there is no charter of this coordinator in the exchange.");
+  Draft draft{last.round.proposal, {}};
+  release::Proposal& p = draft.proposal;
+  p.charter = charter->id;
+  p.plan = std::move(plan);
+  p.later = {last.round.proposal.number() + 1, last.round.first(), last.round.id, last.id};
+  p.self_check = self_check_of(p);
+  for (release::HolderKey& h : p.holders) {
+    const Member* const member = charter->find(h.holder.key);
+    if (member == nullptr || !member->card.key_holder)
+      throw ConfigError(fmt::format("'{}' is no key holder by charter {} any more: the release cannot go on.",
+                                    h.holder.name, charter->charter.version));
+    const std::optional<release::HolderKey> key = next_key(*member, members, earlier);
+    if (!key)
+      throw ConfigError(fmt::format(
+          "'{}', a key holder, has no unused round key in the exchange (muffle site join).", h.holder.name));
+    h = *key;
+  }
+  p.contribute_until = wishes.contribute_until;
+  p.open_until = wishes.open_until;
   return draft;
 }
 
@@ -185,11 +219,21 @@ std::string proposal_in_words(const release::ProposedRound& round) {
   const release::Proposal& p = round.proposal;
   const release::ReleasePlan& plan = p.plan;
   std::string out = fmt::format("round {}\ntitle: {}\n", to_hex(round.id).substr(0, 16), printable(p.title));
+  if (plan.rounds() > 1)
+    out +=
+        p.later
+            ? fmt::format(
+                  "round {} of {} of the release that round {} has begun: nothing more is charged for it\n",
+                  p.number(), plan.rounds(), release::short_id(round.first()))
+            : fmt::format(
+                  "round 1 of {}: one charge pays for all, and what a later one counts follows from the "
+                  "noisy sums before it. Whoever contributes is asked once more in each\n",
+                  plan.rounds());
   std::vector<std::string> maps, holders;
-  for (const features::NamedMap& map : plan.maps)
+  for (const features::NamedMap& map : round.summed.maps)
     maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
   out += fmt::format("released: {} numbers, of the maps {}{}\n", round.length, fmt::join(maps, ", "),
-                     plan.counts ? ", and class counts" : "");
+                     round.summed.counts ? ", and class counts" : "");
   if (plan.schema.table) {
     std::vector<std::string> columns;
     for (const schema::Column& c : plan.schema.table->columns) {

@@ -276,14 +276,20 @@ class HolderStep {
 
   /// @returns whether it is there.
   bool receive_release(const Sha256Digest& seal) {
-    const std::optional<SeenRelease> seen = see_release(round_, seal, exchange_);
-    if (!seen) return false;
+    std::optional<release::SignedHeader> statement;
+    if (!round_.last()) {
+      statement = see_sum(round_, seal, exchange_);
+    } else if (std::optional<SeenRelease> seen = see_release(round_, seal, exchange_)) {
+      statement = std::move(seen->statement);
+    }
+    if (!statement) return false;
     erase_shares();
     BoundMessage receipt = receipt_message();
     if (receipt.sent()) return true;
     receipt.send(
-        release::message_bytes(release::sign(release::receipt_of(round_, seen->statement, true), job_.key)));
-    report_.done.push_back("the round is released; sent a receipt");
+        release::message_bytes(release::sign(release::receipt_of(round_, *statement, true), job_.key)));
+    report_.done.push_back(round_.last() ? "the round is released; sent a receipt"
+                                         : "the round has its sum; sent a receipt");
     return true;
   }
 

@@ -1,6 +1,9 @@
 #include "muffle/round/site_ranks.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "muffle/release/plan_json.hpp"
@@ -8,7 +11,7 @@
 namespace muffle::round {
 namespace {
 
-/// Root's word that its step has ended; else it sends a plan.
+/// Root's word that its step has ended; else it sends the number of a round, a blank, and a plan.
 constexpr const char* kDone = "done";
 
 }  // namespace
@@ -38,7 +41,9 @@ void SiteRanks::serve() {
     const std::string text = comm::broadcast_text(comm_, "");
     if (text == kDone) return;
     try {
-      (void)sum_together(release::parse_plan(text, "root's message"));
+      const std::size_t blank = text.find(' ');
+      const auto number = static_cast<std::size_t>(std::stoul(text.substr(0, blank)));
+      (void)sum_together(release::parse_plan(text.substr(blank + 1), "root's message"), number);
     } catch (const Error& e) {
       // Root has it, too, and may have further rounds. An error that not all know of ends the job.
       if (!e.agreed()) throw;
@@ -46,13 +51,14 @@ void SiteRanks::serve() {
   }
 }
 
-OwnSums SiteRanks::sum(const release::ReleasePlan& plan) {
-  if (comm_.size() > 1) (void)comm::broadcast_text(comm_, release::plan_text(plan));
-  return sum_together(plan);
+OwnSums SiteRanks::sum(const release::ReleasePlan& plan, std::size_t number) {
+  if (comm_.size() > 1)
+    (void)comm::broadcast_text(comm_, fmt::format("{} {}", number, release::plan_text(plan)));
+  return sum_together(plan, number);
 }
 
-OwnSums SiteRanks::sum_together(const release::ReleasePlan& plan) {
-  OwnSums mine = part_(plan);
+OwnSums SiteRanks::sum_together(const release::ReleasePlan& plan, std::size_t number) {
+  OwnSums mine = part_(plan.rounds() > 1 ? plan.of_round(number) : plan);
   if (comm_.size() == 1) return mine;
   Wiped<std::uint64_t> part(std::move(mine.sums).take({}));
   Wiped<std::uint64_t> total(std::vector<std::uint64_t>(comm_.is_root() ? part.values.size() : 0));

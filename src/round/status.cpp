@@ -8,6 +8,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
 #include "muffle/round/draft.hpp"
@@ -46,8 +47,7 @@ class Reader {
     const std::string name = release::release_name(round_.id);
     if (left_.erase(name) == 0) return false;
     try {
-      const auto bytes =
-          exchange_.get(name, release::most_bytes(round_.length) + release::kMostBytesWithoutNumbers);
+      const auto bytes = exchange_.get(name, round_.most_release_bytes());
       if (!bytes) return false;
       accept(*bytes);
       return true;
@@ -87,6 +87,7 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
       std::ranges::count_if(s.sites, [](const RoundStatus::Party& p) { return p.answered; }));
   if (s.released && s.abandoned)
     return "released, and abandoned: the coordinator has signed both. Ask it; the release can be verified.";
+  if (s.released && s.number < s.rounds) return "its sum is there: the next round goes on from it.";
   if (s.released) return "released: everybody can verify it.";
   if (s.sealed) {
     if (opened == s.holders.size()) return "all key holders have opened: the coordinator adds up.";
@@ -110,6 +111,11 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
 
 std::string stand_ins_in_words(const RoundStatus& s) {
   return s.stand_in_until == 0 ? "" : ", stand-ins until " + date_in_words(s.stand_in_until);
+}
+
+/// Empty where the release has one round.
+std::string of_rounds(const RoundStatus& s) {
+  return s.rounds > 1 ? fmt::format(" (round {} of {})", s.number, s.rounds) : "";
 }
 
 std::string escaped(const std::string& text) {
@@ -252,13 +258,19 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   });
   out.abandoned = code.has_value();
   const auto statement =
-      reader.take(release::release_statement_name(round.id),
-                  [&](const SignedHeader& header) { require_sender(header, round.coordinator); });
-  out.released = reader.take_release([&](const std::string& bytes) {
+      reader.take(round.last() ? release::release_statement_name(round.id) : release::sum_name(round.id),
+                  [&](const SignedHeader& header) {
+                    require_sender(header, round.coordinator);
+                    if (!round.last()) release::check_sum(round, seal ? seal->id : Sha256Digest{}, header);
+                  });
+  out.number = p.number();
+  out.rounds = p.plan.rounds();
+  out.released = round.last() ? reader.take_release([&](const std::string& bytes) {
     if (!seal || !statement)
       throw ProtocolError("there is no statement of the coordinator's that it goes with.");
     release::check_release_statement(round, seal->id, *statement, bytes);
-  });
+  })
+                              : statement.has_value();
   std::set<crypto::SitePublicKey> parties;
   for (const crypto::SignerKey& site : p.sites) parties.insert(site.key);
   for (const release::HolderKey& h : p.holders) parties.insert(h.holder.key);
@@ -287,7 +299,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
 }
 
 std::string status_text(const RoundStatus& s) {
-  std::string out = fmt::format("round {}: {}\n  {}\n", s.id, s.title, s.stage);
+  std::string out = fmt::format("round {}: {}{}\n  {}\n", s.id, s.title, of_rounds(s), s.stage);
   out += fmt::format("  contributions until {}; openings until {}{}; now {}\n",
                      date_in_words(s.contribute_until), date_in_words(s.open_until), stand_ins_in_words(s),
                      date_in_words(s.now));
@@ -316,7 +328,7 @@ std::string status_html(const std::vector<RoundStatus>& rounds, const std::vecto
         "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
         "{}{}. As of {}. Fewer than {} contributions make no release.</p>\n"
         "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
-        escaped(s.title), s.id, escaped(s.stage), date_in_words(s.contribute_until),
+        escaped(s.title + of_rounds(s)), s.id, escaped(s.stage), date_in_words(s.contribute_until),
         date_in_words(s.open_until), stand_ins_in_words(s), date_in_words(s.now), s.least,
         rows("site", s.sites), rows("key holder", s.holders));
     out += aside_list(s.set_aside);

@@ -7,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/privacy/entropy.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
 
@@ -15,6 +16,7 @@ namespace muffle::round {
 namespace fs = std::filesystem;
 using release::JournalEntry;
 using release::Message;
+using release::SignedHeader;
 
 fs::path outbox(const fs::path& party) { return party / "outbox"; }
 fs::path drafts(const fs::path& party) { return party / "drafts"; }
@@ -100,12 +102,20 @@ release::Journal open_journal(const fs::path& folder, const crypto::SiteKey& key
   return {folder / "journal.mfj", key.public_key(), clock.lock_deadline};
 }
 
+std::optional<SignedHeader> see_sum(const ProposedRound& round, const Sha256Digest& seal,
+                                    Exchange& exchange) {
+  const std::optional<Message> sum = message_in(exchange, release::sum_name(round.id), round.length);
+  if (!sum) return std::nullopt;
+  release::check_sum(round, seal, sum->header);
+  return sum->header;
+}
+
 std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256Digest& seal,
                                        Exchange& exchange) {
   const std::optional<Message> statement = message_in(exchange, release::release_statement_name(round.id), 0);
   if (!statement) return std::nullopt;
-  std::optional<std::string> bytes = exchange.get(
-      release::release_name(round.id), release::most_bytes(round.length) + release::kMostBytesWithoutNumbers);
+  std::optional<std::string> bytes =
+      exchange.get(release::release_name(round.id), round.most_release_bytes());
   if (!bytes) return std::nullopt;
   release::check_release_statement(round, seal, statement->header, *bytes);
   return SeenRelease{std::move(*bytes), statement->header};

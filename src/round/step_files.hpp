@@ -54,6 +54,10 @@ struct SeenRelease {
 std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256Digest& seal,
                                        Exchange& exchange);
 
+/// The sum of a round that another one follows, checked; none: it is not there yet.
+std::optional<release::SignedHeader> see_sum(const ProposedRound& round, const Sha256Digest& seal,
+                                             Exchange& exchange);
+
 /// Why the coordinator has given the round up; none: it has not. What only lies under that name is none.
 std::optional<release::AbandonCode> abandoned(const ProposedRound& round, Exchange& exchange);
 

@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/release/contribution_book.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::site {
@@ -174,9 +175,11 @@ class Judge {
                                exact_text(*largest)));
   }
   Ruling epsilon() const { return below("epsilon", "largest_epsilon", mu(), policy_.largest_epsilon); }
+  /// Of all rounds of the release.
   Ruling alone() const {
     // Up: this is what remains if everything else fails.
-    const double mu_alone = std::nextafter(mu() / q_.round.noise.alone(), HUGE_VAL);
+    const double left = privacy::SiteNoisePlan(proposal_.plan.noise, proposal_.parties).alone();
+    const double mu_alone = std::nextafter(mu() / left, HUGE_VAL);
     return below("epsilon if all betray", "largest_epsilon_alone", mu_alone, policy_.largest_epsilon_alone);
   }
 
@@ -185,6 +188,12 @@ class Judge {
     if (q_.ledger.unit && *q_.ledger.unit != unit)
       return broken(kBudget, fmt::format("the ledger counts {}, and the proposal {}",
                                          privacy::in_words(*q_.ledger.unit), privacy::in_words(unit)));
+    if (proposal_.later) {
+      // Which charge goes on, and whether it can, the site's book tells (release/contribution_book.hpp).
+      if (q_.ledger.charges_for(release::charged_as(q_.round.first())).empty())
+        return broken(kBudget, "nothing was charged for the first round of this release");
+      return kept(kBudget, "charged with the first round of this release");
+    }
     const privacy::Quote quote = privacy::quote(q_.ledger, mu(), true, policy_.delta);
     return at_most(kBudget, quote.allowed, quote.text);
   }

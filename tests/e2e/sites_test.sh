@@ -174,6 +174,32 @@ stand_ins() {
   check "no share is left" test -z "$(find "$work"/gone/site-*/keys/shares -type f)"
 }
 
+# Two rounds under one charge: bins are learned in the first, pairs counted in the second.
+rounds() {
+  schema | sed /bins/d >"$work/stays.schema.toml"
+  study >"$work/learned.toml"
+  { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  ends 0 "$MUFFLE" simulate --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv \
+    --set privacy.rounds=2 --set data.expected_records=100 --sites 3 --out "$work/learned"
+  local exchange=$work/learned/exchange release first
+  release=$(compgen -G "$exchange/*-release.mfl")
+  first=$(basename "$(compgen -G "$exchange/*-sum.mfm")" -sum.mfm)
+  says 0 'round: earlier rounds +of the 1 before the last' "$MUFFLE" verify "$release" --evidence "$exchange" \
+    --require-signature "$work/learned/coordinator/card.mfm" --ledger "$work/learned/site-2/ledger.jsonl"
+  check "one charge a site" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 3
+  says 0 'round 1 of 2' "$MUFFLE" round status "$exchange"
+  says 0 'nothing more is charged' "$MUFFLE" site show "$(basename "$release" -release.mfl)" --site "$work/learned/site-1"
+  local coordinator=(coordinator propose --coordinator "$work/learned/coordinator")
+  says 78 'is proposed already' "$MUFFLE" "${coordinator[@]}" --after "$first"
+  says 78 'is the last' "$MUFFLE" "${coordinator[@]}" --after "$(basename "$release" -release.mfl)"
+  ends 2 "$MUFFLE" "${coordinator[@]}" --after "$first" --title again
+  ends 2 "$MUFFLE" "${coordinator[@]}" --title again
+  mkdir "$work/fit"
+  cp "$release" "$work/fit/release.mfl"
+  ends 0 "$MUFFLE" train --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv --set privacy.rounds=2 \
+    --set data.expected_records=100 --set model.generator=pair-graph --release "$work/fit/release.mfl" --out "$work/fit"
+}
+
 # A whole round, each act a process; and what it refuses.
 simulated() {
   schema >"$work/stays.schema.toml"
@@ -265,6 +291,6 @@ ranks() {
 }
 
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(people simulated stand_ins page); fi
+if ((${#parts[@]} == 0)); then parts=(people simulated rounds stand_ins page); fi
 for part in "${parts[@]}"; do "$part"; done
 finish

@@ -92,7 +92,7 @@ TEST_F(LedgerParseTest, RoundsOfAChargeComeInTurnAndCostNothingMore) {
   const LedgerState state = parse_ledger(join(lines), "x");
   EXPECT_EQ(state.charges[0].rounds_drawn, 2u);
   EXPECT_EQ(state.charges[0].rounds_kept, 1u);
-  EXPECT_EQ(state.charges[0].kept, kept);
+  EXPECT_EQ(state.charges[0].kept, std::vector<std::string>{kept});
   EXPECT_EQ(state.charges[0].summed, (std::vector{kWay, kWay}));
   EXPECT_EQ(state.spent_squares, 0.0625);
   const auto forged = [&](std::size_t line, const std::string& from, const std::string& to) {

@@ -65,7 +65,7 @@ struct ConsortiumOfFolders {
             {ledger(i), world.sites[i].name(), budget, std::chrono::milliseconds(2000)},
             clock(now),
             [this] { return verdict; },
-            [this, i](const release::ReleasePlan&) {
+            [this, i](const ProposedRound&) {
               return OwnSums{embed::TestAccess::make(World::sums_of(round, i)), records_of_a_site};
             },
             [this, i] { return std::make_unique<CountedEntropy>(World::seed_of_site(i), draws); }};

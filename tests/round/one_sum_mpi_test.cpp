@@ -134,8 +134,8 @@ std::vector<std::uint64_t> by_exchange(const Records& records, const std::string
                                       job.book,
                                       job.clock,
                                       job.verdict,
-                                      [&](const release::ReleasePlan& plan) {
-                                        EXPECT_EQ(plan.size(), records.plan.size());
+                                      [&](const ProposedRound& round) {
+                                        EXPECT_EQ(round.summed.size(), records.plan.size());
                                         return OwnSums{embed::TestAccess::make(sums_of_site(records, i)), 0};
                                       },
                                       job.entropy};

@@ -38,9 +38,10 @@ Failed step_with_error(int ranks, int failing) {
       job.run("a step", [&] {
         ++steps;
         const ContributorJob own = c.job_of(0, c.before());
-        contributor_step(c.round, *c.exchange,
-                         {own.key, own.folder, own.book, own.clock, own.verdict,
-                          [&](const release::ReleasePlan& plan) { return job.sum(plan); }, own.entropy});
+        contributor_step(
+            c.round, *c.exchange,
+            {own.key, own.folder, own.book, own.clock, own.verdict,
+             [&](const ProposedRound& round) { return job.sum(round.proposal.plan); }, own.entropy});
       });
     } catch (const Error& e) {
       EXPECT_TRUE(e.agreed()) << e.what();

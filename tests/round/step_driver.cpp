@@ -4,6 +4,7 @@
 // Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "muffle/core/error.hpp"
@@ -17,12 +18,17 @@ namespace {
 using namespace muffle;
 namespace fs = std::filesystem;
 
+/// The only one, or that of the release's last round.
 round::ProposedRound proposed(round::Exchange& exchange) {
+  std::optional<round::ProposedRound> last;
   for (const std::string& name : exchange.list()) {
-    if (release::is_proposal_name(name))
-      return {release::parse_message(*exchange.get(name, release::most_bytes(0)), name), name};
+    if (!release::is_proposal_name(name)) continue;
+    round::ProposedRound round(release::parse_message(*exchange.get(name, release::most_bytes(0)), name),
+                               name);
+    if (!last || round.proposal.number() > last->proposal.number()) last.emplace(std::move(round));
   }
-  throw ConfigError("there is no proposal");
+  if (!last) throw ConfigError("there is no proposal");
+  return std::move(*last);
 }
 
 round::StepReport step(const std::string& role, const fs::path& world, std::uint64_t now) {
@@ -32,10 +38,10 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
   const fs::path party = world / "party", round_key = world / "round.key";
   const round::StepClock clock{now, std::chrono::milliseconds(60'000), {}};
   if (role == "site") {
-    const auto sums = [&](const release::ReleasePlan&) {
+    const auto sums = [&](const round::ProposedRound&) {
       return round::OwnSums{embed::TestAccess::make(std::vector<std::uint64_t>(round.length, 7)), 0};
     };
-    const release::ChargeBook book{party / "ledger.mfl", "kill-test", {}, std::chrono::milliseconds(60'000)};
+    const release::ChargeBook book{party / "ledger.mfl", key.name(), {}, std::chrono::milliseconds(60'000)};
     const auto yes = [] { return round::SiteVerdict{round::SiteVerdict::Answer::kYes, ""}; };
     const round::ContributorJob job{key, party, book, clock, yes, sums, {}};
     return round::contributor_step(round, *exchange, job);

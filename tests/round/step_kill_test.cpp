@@ -16,7 +16,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/journal.hpp"
-#include "round/consortium.hpp"
+#include "round/several_rounds.hpp"
 #include "support/tier.hpp"
 
 namespace muffle::round {
@@ -43,6 +43,7 @@ class StepKillTest : public testing::Test {
   /// three contributions, which takes top-ups; or, having opened it, a request to stand in for somebody.
   void fresh(const std::string& role) {
     role_ = role == "stand-in" ? "holder" : role;
+    if (role == "later") return fresh_later();
     if (role_ == "holder" && !c_.is_in_exchange(release::seal_name(c_.round.id))) {
       for (const std::size_t i : {1u, 2u, 3u}) c_.site(i, c_.before());
       c_.coordinator(c_.after());
@@ -69,9 +70,37 @@ class StepKillTest : public testing::Test {
                           make_stand_in_request(c_.round, seal, c_.world.coordinator, {3}));
   }
 
+  /// A site in the second round of a release, to whose first one it has contributed.
+  void fresh_later() {
+    const fs::path base = c_.folder / "later";
+    if (!several_) {
+      several_ = std::make_unique<SeveralRounds>();
+      ConsortiumOfFolders& c = several_->c;
+      for (const char* part : {"", "party", "draws", "exchange"}) fs::create_directory(base / part);
+      c.world.sites[0].save(base / "party.key");
+      fs::copy_file(c.folder / "exchange" / release::proposal_name(c.round.id),
+                    base / "exchange" / release::proposal_name(c.round.id));
+      world_ = base;
+      ASSERT_EQ(step(), 0) << said();
+      c.exchange->put(c.contribution_of(0), read_file(base / "exchange" / c.contribution_of(0)));
+      for (const std::size_t i : {1u, 2u, 3u}) several_->site(0, i);
+      several_->coordinator(0);
+      for (std::size_t h = 0; h < 3; ++h) several_->holder(0, h);
+      several_->coordinator(0);
+      several_->propose();
+      fs::remove_all(base / "exchange");
+      fs::remove_all(base / "draws");
+      fs::create_directory(base / "draws");
+      fs::copy(c.folder / "exchange", base / "exchange", fs::copy_options::recursive);
+    }
+    world_ = c_.folder / ("world-" + std::to_string(++worlds_));
+    fs::copy(base, world_, fs::copy_options::recursive);
+    seen_.clear();
+  }
+
   /// @returns the exit code, or minus the signal.
   int step(const Environment& environment = {}) const {
-    const std::uint64_t now = role_ == "site"     ? c_.before()
+    const std::uint64_t now = is_site()           ? c_.before()
                               : role_ == "holder" ? c_.after()
                                                   : c_.round.proposal.open_until + 1;
     const pid_t pid = ::fork();
@@ -82,7 +111,7 @@ class StepKillTest : public testing::Test {
       const std::string marks = (world_ / "draws").string() + ":" + ledger().string();
       ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
       for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, role_ == "site" ? "site" : "holder", world_.c_str(),
+      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, is_site() ? "site" : "holder", world_.c_str(),
               std::to_string(now).c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
@@ -106,10 +135,12 @@ class StepKillTest : public testing::Test {
 
   fs::path ledger() const { return world_ / "party" / "ledger.mfl"; }
   fs::path message() const {
-    const std::string name = role_ == "site" ? c_.contribution_of(0)
-                             : role_ == "holder"
-                                 ? c_.opening_of(0)
-                                 : release::stand_in_name(c_.round.id, c_.world.holders[0].public_key());
+    const std::string name =
+        role_ == "site" ? c_.contribution_of(0)
+        : role_ == "later"
+            ? release::contribution_name(several_->rounds[1].id, several_->c.world.sites[0].public_key())
+        : role_ == "holder" ? c_.opening_of(0)
+                            : release::stand_in_name(c_.round.id, c_.world.holders[0].public_key());
     return world_ / "exchange" / name;
   }
   /// What anybody sees in the exchange. @param fetch  and takes away, as a courier may
@@ -122,7 +153,7 @@ class StepKillTest : public testing::Test {
   /// Empty, or what is wrong.
   std::string broken_promise() const {
     if (seen_.size() > 1) return "two different messages were sent";
-    if (role_ != "site") return "";
+    if (!is_site()) return "";
     std::multiset<std::string> drawn;
     for (const auto& entry : fs::directory_iterator(world_ / "draws")) {
       const std::string name = entry.path().filename().string();
@@ -136,9 +167,9 @@ class StepKillTest : public testing::Test {
       return std::string("the ledger cannot be read: ") + e.what();
     }
     if (state.charges.size() > 1) return "charged twice";
-    for (const std::string& id : drawn) {
+    for (const std::string& id : drawn) {  // of a later round with its number behind it
       if (drawn.count(id) > 1) return "charge " + id + " was drawn twice";
-      if (state.find_charge(id) == nullptr) return "a draw that the ledger does not have";
+      if (state.find_charge(id.substr(0, 32)) == nullptr) return "a draw that the ledger does not have";
     }
     return "";
   }
@@ -170,7 +201,7 @@ class StepKillTest : public testing::Test {
         if (HasFatalFailure()) return;
         if (seen_.empty()) {
           ++lost;
-          ASSERT_EQ(role, "site") << said();
+          ASSERT_TRUE(is_site()) << said();
           ASSERT_NE(said().find("no second contribution is drawn"), std::string::npos) << said();
           ASSERT_EQ(privacy::read_ledger(ledger()).charges.size(), 1u) << "what is lost was charged";
         }
@@ -185,6 +216,9 @@ class StepKillTest : public testing::Test {
   }
 
   ConsortiumOfFolders c_;
+  bool is_site() const { return role_ == "site" || role_ == "later"; }
+
+  std::unique_ptr<SeveralRounds> several_;
   std::string role_;
   fs::path world_;
   int worlds_ = 0;
@@ -192,6 +226,7 @@ class StepKillTest : public testing::Test {
 };
 
 TEST_F(StepKillTest, ASiteAtEveryStep) { every_step("site"); }
+TEST_F(StepKillTest, ASiteInALaterRoundAtEveryStep) { every_step("later"); }
 TEST_F(StepKillTest, AKeyHolderAtEveryStep) { every_step("holder"); }
 
 /// Where a key holder may be missing, and the others keep shares of its keys.

@@ -137,13 +137,15 @@ struct PartyCommand {
   std::string round;         ///< first digits of its id; empty: the only one
   std::string name;          ///< of init: the new party's; of pin and admit: whose card
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
-  bool key_holder = false, no_records = false;                    ///< of init
-  std::vector<std::string> approvers;                             ///< of init: .pub files
-  std::string key;                                                ///< of approve: the person's key file
-  std::string code = "person";                                    ///< of decline and abandon
-  std::string title, admission;                                   ///< of charter; the title also of propose
-  std::vector<std::string> revoke;                                ///< of charter: members' names
-  round::Wishes wishes;                                           ///< of propose
+  bool key_holder = false, no_records = false;  ///< of init
+  std::vector<std::string> approvers;           ///< of init: .pub files
+  std::string key;                              ///< of approve: the person's key file
+  std::string code = "person";                  ///< of decline and abandon
+  std::string title, admission;                 ///< of charter; the title also of propose
+  std::vector<std::string> revoke;              ///< of charter: members' names
+  round::Wishes wishes;                         ///< of propose
+  std::string
+      after;  ///< of propose: first digits of the round that the next one follows; empty: it is the first
   double contribute_days = 14, open_days = 7, stand_in_days = 7;  ///< of propose
   bool dry_run = false;                                           ///< of propose
   double every_s = 60;                                            ///< of run: between two steps

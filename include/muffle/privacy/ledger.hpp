@@ -81,7 +81,8 @@ struct ChargeRecord {
   // Of a release of several rounds:
   std::uint64_t rounds_drawn = 1;  ///< whose noise was, or was about to be, drawn
   std::uint64_t rounds_kept = 0;   ///< whose numbers were, or were about to be, written
-  std::string kept{};              ///< SHA-256 of the file of these; empty: no ROUND says so
+  /// Round by round: SHA-256 of the file of the rounds so far or, of a contribution, of that round's.
+  std::vector<std::string> kept{};
   /// How the sums of its rounds came together, ROUND by ROUND (release::summed_by); empty: the line does not
   /// say.
   std::vector<std::string> summed{};

@@ -59,8 +59,9 @@ struct Artifact : ReleasePlan {
   std::string ledger_charge;  ///< id of the ledger's INTENT that paid for this release; empty likewise
   privacy::AggregationMode aggregation;  ///< how the sums came together, of how many ranks
   std::optional<RoundRecord> round{};  ///< there if they came together between institutions (privacy::Apart)
-  std::vector<PartRecord> parts{};     ///< there if it was combined (privacy::Combined), in that order
-  std::vector<std::int64_t> values;    ///< the released vector, in lattice units, noisy
+  std::vector<RoundRecord> rounds_before{};  ///< of several rounds between institutions: those before `round`
+  std::vector<PartRecord> parts{};           ///< there if it was combined (privacy::Combined), in that order
+  std::vector<std::int64_t> values;          ///< the released vector, in lattice units, noisy
 };
 
 inline constexpr int kArtifactVersion = 4;

@@ -10,13 +10,14 @@
 
 namespace muffle::release {
 
-/// What a site's own ledger has of its contribution to one round, which is charged and drawn once. It holds
-/// the ledger's lock for as long as it lives. Not thread-safe.
+/// What a site's own ledger has of its contribution to one round, which is drawn once. The first round of a
+/// release is charged, for all of them; a later one goes on under that charge, once, whatever proposals there
+/// are for it. It holds the ledger's lock for as long as it lives. Not thread-safe.
 class ContributionBook {
  public:
   enum class Standing {
-    kNew,    ///< nothing was charged
-    kSpent,  ///< charged, and cut off before it was made, or lost since: nothing is drawn again
+    kNew,    ///< nothing was charged, or nothing was drawn for this later round
+    kSpent,  ///< drawn for, and cut off before it was made, or lost since: nothing is drawn again
     kMade,   ///< its bytes are there, and no others will ever be
   };
 
@@ -33,7 +34,8 @@ class ContributionBook {
   const std::string& bytes() const { return bytes_; }
   const std::string& charge() const { return charge_; }
 
-  /// Charges, and only then has the contribution made, which is on the disk when this returns.
+  /// Charges, or in a later round goes on, and only then has the contribution made, which is on the disk when
+  /// this returns.
   /// @param make  draws the share of the noise and makes the contribution's bytes, with this charge's id in
   /// them
   /// @throws PrivacyError, IoError  as ChargedDocument. @throws InvariantError  there was a charge.
@@ -46,6 +48,9 @@ class ContributionBook {
  private:
   bool is_own(const std::string& bytes) const;
   const privacy::ChargeRecord* charged() const;
+  /// SHA-256 of the contribution that the charge is bound to in this round; none: it is to none.
+  std::optional<std::string> bound(const privacy::ChargeRecord& charge) const;
+  bool may_begin(const privacy::ChargeRecord& charge) const;
 
   const ProposedRound& round_;
   crypto::SitePublicKey site_;
@@ -55,9 +60,9 @@ class ContributionBook {
   std::string bytes_, charge_;
 };
 
-/// What the charge for a round is called in a site's ledger.
+/// What the charge for a release is called in a site's ledger, by its first round.
 std::string charged_as(const crypto::RoundId& round);
-/// What a contribution to this round costs its site, under its own ledger.
+/// What a release costs a site that contributes to all its rounds, under its own ledger.
 privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_noise);
 
 }  // namespace muffle::release

@@ -26,6 +26,7 @@ std::string stand_in_request_name(const crypto::RoundId& round);   ///< R16-stan
 std::string release_name(const crypto::RoundId& round);            ///< R16-release.mfl
 std::string release_statement_name(const crypto::RoundId& round);  ///< R16-release.mfm
 std::string abandonment_name(const crypto::RoundId& round);        ///< R16-abandonment.mfm
+std::string sum_name(const crypto::RoundId& round);                ///< R16-sum.mfm
 // R16-KIND-FP16.mfm
 std::string contribution_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);
 std::string decline_name(const crypto::RoundId& round, const crypto::SitePublicKey& site);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ enum class MessageKind {
   // Of a round whose key holders may be missing.
   kStandInRequest,
   kStandIn,
+  // Of a round that another one follows (privacy.rounds).
+  kSum,
 };
 std::string_view name_of(MessageKind kind);
 
@@ -91,11 +94,22 @@ struct HolderKey {
   crypto::ExchangePoint point{};
 };
 
+/// Of a proposal for a later round of a release (privacy.rounds): which one. Rounds follow one another, each
+/// with messages and round keys of its own; what each site is charged for all of them, the first one's
+/// proposal says.
+struct LaterRound {
+  std::uint64_t number = 2;  ///< 2 ..
+  crypto::RoundId first{};   ///< id() of the first round's proposal
+  crypto::RoundId before{};  ///< likewise of the round before
+  Sha256Digest sum{};        ///< id() of the sum that the round before has ended with
+};
+
 /// What a coordinator proposes: what is released, by whom, and who may be missing or curious.
 struct Proposal {
   std::string title;       ///< for people
   Sha256Digest charter{};  ///< id() of the charter that everybody named here is a member by; zeros: none
-  ReleasePlan plan;
+  ReleasePlan plan;        ///< of the whole release; what a later round counts is open until then
+  std::optional<LaterRound> later{};  ///< none: this is the first round, or the only one
   privacy::RoundParties parties;
   std::vector<crypto::SignerKey> sites;  ///< n of them, each key once
   std::vector<HolderKey> holders;        ///< m of them, each key once
@@ -109,6 +123,8 @@ struct Proposal {
 
   /// After it nobody does anything more that the release could come of.
   std::uint64_t last_day() const { return parties.missing_holders > 0 ? stand_in_until : open_until; }
+  /// Which of plan.rounds() it is for, from 1.
+  std::uint64_t number() const { return later ? later->number : 1; }
 };
 nlohmann::json body_of(const Proposal& proposal);
 /// @throws ProtocolError  fields, names, keys that stand twice, counts that are not the lists' lengths, a
@@ -169,6 +185,15 @@ struct Opening {
 };
 nlohmann::json body_of(const Opening& opening);
 Opening read_opening(const SignedHeader& header, std::size_t most);
+
+/// What a sum says beside its numbers: the coordinator's word on what a round has come to that another one
+/// follows.
+struct Sum {
+  std::vector<Sha256Digest> openings;  ///< id() of each key holder's, in the proposal's order
+  bool secure_noise = true;  ///< false: somebody's was seeded test noise; the release is NOT PRIVATE
+};
+nlohmann::json body_of(const Sum& sum);
+Sum read_sum(const SignedHeader& header, std::size_t holders);
 
 /// The coordinator's question to the key holders who have opened its seal, which it answers: who is missing.
 struct StandInRequest {

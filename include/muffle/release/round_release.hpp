@@ -2,8 +2,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "muffle/release/artifact.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/sealed_round.hpp"
 
 namespace muffle::release {
@@ -12,11 +14,13 @@ namespace muffle::release {
 // and what others say who have seen it. All public.
 
 /// The release of a sealed round. Whoever has the same messages makes the same one, byte for byte.
+/// @param earlier  the rounds before it (earlier_rounds()), whose sums are in the release, too
 /// @param opened  by each holder, as Summation::opened() has it. @param version  of the muffle that sums
-/// @throws ConfigError, ProtocolError  under replace-one: the sites hold more records than were proposed.
+/// @throws ConfigError, ProtocolError  under replace-one: the sites hold more records than were proposed; the
+/// seal counts other sites than an earlier one.
 Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
-                           const std::vector<OpenedBy>& opened, privacy::NoisySum&& sum,
-                           const std::string& version);
+                           const std::vector<EndedRound>& earlier, const std::vector<OpenedBy>& opened,
+                           privacy::NoisySum&& sum, const std::string& version);
 /// The coordinator's statement: this file is the round's release. @returns what it signs
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
                                   std::string_view release);

@@ -17,8 +17,9 @@ struct ProposedRound {
   crypto::RoundId id{};
   crypto::SitePublicKey coordinator{};
   Proposal proposal;
-  privacy::SiteNoisePlan noise;
-  std::size_t length = 0;  ///< L: numbers in the released vector
+  ReleasePlan summed;            ///< what this round sums: the proposal's plan, or its part of this round
+  privacy::SiteNoisePlan noise;  ///< of `summed`
+  std::size_t length = 0;        ///< L: numbers in what is summed
 
   /// @throws ProtocolError, ConfigError  as read_proposal().
   ProposedRound(const Message& message, const std::string& name);
@@ -27,6 +28,12 @@ struct ProposedRound {
   std::optional<std::size_t> holder(const crypto::SitePublicKey& key) const;
   /// Whether key holders may be missing, so that sites share their keys.
   bool shares_keys() const { return proposal.parties.missing_holders > 0; }
+  /// Whether its sum is, or completes, the release; else another round follows.
+  bool last() const { return proposal.number() == proposal.plan.rounds(); }
+  /// Of the release's first round: sites are charged, and people approve, under this id.
+  const crypto::RoundId& first() const { return proposal.later ? proposal.later->first : id; }
+  /// Of the file of the whole release.
+  std::uint64_t most_release_bytes() const;
 };
 
 /// @throws ProtocolError  it is of another kind, of another round, or answers another message.

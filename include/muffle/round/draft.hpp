@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/round/consortium_folder.hpp"
 
 namespace muffle::round {
@@ -36,10 +37,18 @@ struct Draft {
 /// round key that no earlier proposal names.
 /// @param earlier  proposals of this coordinator
 /// @throws ConfigError  there is no charter; somebody who is named is no such member; a key holder has no
-/// round key left; parties or noise that the theorem does not cover; a plan of several rounds.
+/// round key left; parties or noise that the theorem does not cover; a plan of several rounds for which key
+/// holders may be missing.
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes);
+
+/// The proposal of a release's next round: the same parties with round keys that no earlier proposal names.
+/// @param plan  of the whole release, with what this round counts. @param before  all rounds before it
+/// @param wishes  its deadlines count. @throws ConfigError  as draft_proposal().
+Draft draft_later(release::ReleasePlan plan, const Membership& members,
+                  const std::vector<release::EndedRound>& before, std::span<const release::Proposal> earlier,
+                  const Wishes& wishes);
 
 /// What the sum will carry for each number of contributions, and what a site that everybody betrays keeps:
 /// for people, one line each.

@@ -13,7 +13,8 @@ namespace muffle::round {
 /// has the same ones for every R.
 class SiteRanks {
  public:
-  /// Sums this rank's part of the records. Collective, inside comm::agree() where it can fail.
+  /// Sums this rank's part of the records by the plan of one round. Collective, inside comm::agree() where it
+  /// can fail.
   using SumPart = std::function<OwnSums(const release::ReleasePlan& plan)>;
 
   /// @param comm  outlives this object
@@ -25,11 +26,12 @@ class SiteRanks {
   void run(const std::string& what, const std::function<void()>& step);
   /// At root, within its step: sums over all ranks, as often as there are rounds to contribute to.
   /// @throws  an error of any rank, agreed on by all. Nobody has lost anything then.
-  OwnSums sum(const release::ReleasePlan& plan);
+  /// @param plan  of a whole release. @param number  which of its rounds, from 1
+  OwnSums sum(const release::ReleasePlan& plan, std::size_t number = 1);
 
  private:
   void serve();
-  OwnSums sum_together(const release::ReleasePlan& plan);
+  OwnSums sum_together(const release::ReleasePlan& plan, std::size_t number);
 
   comm::HostComm& comm_;
   SumPart part_;

@@ -21,6 +21,7 @@ struct RoundStatus {
   std::uint64_t contribute_until = 0, open_until = 0, now = 0;  ///< seconds since 1970
   std::uint64_t stand_in_until = 0;                             ///< 0 where no key holder may be missing
   int least = 0;
+  std::uint64_t number = 1, rounds = 1;  ///< which of the release's rounds
   std::vector<Party> sites, holders;
   bool sealed = false, released = false, abandoned = false;
   std::string stage;  ///< what the round waits for, one sentence

@@ -67,9 +67,9 @@ struct ContributorJob {
   release::ChargeBook book;      ///< its ledger
   StepClock clock;
   std::function<SiteVerdict()> verdict;
-  /// Sums the site's records. Called once its policy and its ledger have said yes, before anything is
-  /// charged.
-  std::function<OwnSums(const release::ReleasePlan&)> sum_records;
+  /// Sums the site's records for this round of the proposal's plan. Called once its policy and its ledger
+  /// have said yes, before anything is charged.
+  std::function<OwnSums(const ProposedRound&)> sum_records;
   MakeEntropy entropy{};
 };
 /// A site's one act in a round: reads its policy, sums its records, charges its own ledger, draws its share

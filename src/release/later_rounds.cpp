@@ -1,0 +1,172 @@
+#include "muffle/release/later_rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/release/plan_json.hpp"
+#include "muffle/release/rounds.hpp"
+
+namespace muffle::release {
+namespace {
+
+void require_chain(bool holds, std::string_view what) {
+  if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
+}
+
+bool same_people(const std::vector<HolderKey>& a, const std::vector<HolderKey>& b) {
+  return std::ranges::equal(a, b, [](const HolderKey& x, const HolderKey& y) {
+    return x.holder.key == y.holder.key && x.holder.name == y.holder.name;
+  });
+}
+
+bool same_people(const std::vector<crypto::SignerKey>& a, const std::vector<crypto::SignerKey>& b) {
+  return std::ranges::equal(a, b, [](const crypto::SignerKey& x, const crypto::SignerKey& y) {
+    return x.key == y.key && x.name == y.name;
+  });
+}
+
+/// Which contribution of a seal is this site's, by its place in the proposal.
+const SignedHeader* contribution_of(const SealedRound& seal, std::size_t site) {
+  const auto at = std::ranges::lower_bound(seal.sites, site);
+  if (at == seal.sites.end() || *at != site) return nullptr;
+  return &seal.seal.contributions[static_cast<std::size_t>(at - seal.sites.begin())];
+}
+
+}  // namespace
+
+EndedRound::EndedRound(ProposedRound proposed, const SignedHeader& sealed, const Message& summed)
+    : round(std::move(proposed)),
+      seal(round, sealed),
+      sum(read_sum(summed.header, round.proposal.holders.size())),
+      id(summed.header.id()),
+      values(summed.numbers.begin(), summed.numbers.end()) {
+  check_sum(round, seal.id, summed.header);
+}
+
+SignedHeader sum_of(const ProposedRound& round, const SealedRound& seal, const std::vector<OpenedBy>& opened,
+                    bool secure_noise) {
+  Sum body{{}, secure_noise};
+  for (const OpenedBy& by : opened) body.openings.push_back(by.opening.value());
+  SignedHeader header{.kind = MessageKind::kSum, .round = round.id, .answers = seal.id};
+  header.body = body_of(body);
+  return header;
+}
+
+void check_sum(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header) {
+  require_of_round(round, header, MessageKind::kSum, seal);
+  require_chain(!round.last(), "A round that ends with a release has no sum of its own.");
+  require_chain(header.sender == round.coordinator, "This sum is not the coordinator's.");
+  require_chain(header.numbers == round.length, "A sum has another number of values than its round.");
+  (void)read_sum(header, round.proposal.holders.size());
+}
+
+void require_follows(const EndedRound& before, const ProposedRound& round) {
+  const Proposal &was = before.round.proposal, &is = round.proposal;
+  require_chain(is.later.has_value() && is.later->number == was.number() + 1 &&
+                    is.later->before == before.round.id && is.later->first == before.round.first() &&
+                    is.later->sum == before.id,
+                "The proposal of a later round does not go on where the one before has ended.");
+  require_chain(round.coordinator == before.round.coordinator && is.title == was.title,
+                "The proposal of a later round is of another coordinator, or has another title.");
+  require_chain(plan_hash(is.plan) == plan_hash(was.plan),
+                "The proposal of a later round is of another release.");
+  for (std::size_t b = 0; b < is.plan.maps.size(); ++b) {
+    if (is.plan.maps[b].round >= is.number()) continue;
+    require_chain(is.plan.maps[b].map->to_json() == was.plan.maps[b].map->to_json() &&
+                      is.plan.noise.parts[b] == was.plan.noise.parts[b],
+                  "The proposal of a later round says that earlier ones counted something else.");
+  }
+  require_chain(
+      is.parties == was.parties && same_people(is.sites, was.sites) && same_people(is.holders, was.holders),
+      "The proposal of a later round is for other parties.");
+  for (std::size_t h = 0; h < is.holders.size(); ++h)
+    require_chain(
+        is.holders[h].point != was.holders[h].point && is.holders[h].number != was.holders[h].number,
+        "The proposal of a later round names a round key that was used.");
+}
+
+std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const EvidenceReader& read,
+                                       std::string* missing) {
+  std::vector<EndedRound> out;
+  // The last of them first.
+  const ProposedRound* after = &round;
+  std::vector<EndedRound> backwards;
+  backwards.reserve(round.proposal.number());
+  while (const std::optional<LaterRound>& later = after->proposal.later) {
+    const auto message = [&](const std::string& name, std::uint64_t numbers) -> std::optional<Message> {
+      const std::optional<std::string> bytes = read(name, most_bytes(numbers));
+      if (bytes) return parse_message(*bytes, name);
+      if (missing == nullptr) throw ProtocolError(fmt::format("'{}' is not among the messages.", name));
+      *missing = name;
+      return std::nullopt;
+    };
+    const std::string name = proposal_name(later->before);
+    const std::optional<Message> proposal = message(name, 0);
+    if (!proposal) return {};
+    ProposedRound before(*proposal, name);
+    require_chain(before.id == later->before, fmt::format("'{}' is the proposal of another round.", name));
+    const std::optional<Message> sealed = message(seal_name(before.id), 0);
+    if (!sealed) return {};
+    const std::optional<Message> summed = message(sum_name(before.id), before.length);
+    if (!summed) return {};
+    backwards.emplace_back(std::move(before), sealed->header, *summed);
+    require_follows(backwards.back(), *after);
+    after = &backwards.back().round;  // stays where it is: there is room for all
+  }
+  require_chain(after->id == round.first(), "The rounds of a release do not begin where they say.");
+  out.assign(std::make_move_iterator(backwards.rbegin()), std::make_move_iterator(backwards.rend()));
+  for (std::size_t r = 1; r < out.size(); ++r) require_same_sites(out.front(), out[r].round, out[r].seal);
+  return out;
+}
+
+void require_goes_on(const EndedRound& first, std::size_t site, const Contribution& contribution) {
+  const std::string& name = first.round.proposal.sites.at(site).name;
+  const SignedHeader* const was = contribution_of(first.seal, site);
+  require_chain(was != nullptr, fmt::format("'{}' has no part in the first round of this release.", name));
+  const Contribution before =
+      read_contribution(*was, first.round.proposal.holders.size(), first.round.shares_keys());
+  require_chain(
+      before.records == contribution.records,
+      fmt::format("'{}' says another number of records than in the first round of this release.", name));
+  require_chain(before.charge == contribution.charge,
+                fmt::format("'{}' names another charge than in the first round of this release.", name));
+}
+
+void require_same_sites(const EndedRound& first, const ProposedRound& round, const SealedRound& seal) {
+  require_chain(seal.sites == first.seal.sites,
+                "The rounds of a release count different sites, and all must count the same.");
+  for (std::size_t i = 0; i < seal.sites.size(); ++i)
+    require_goes_on(
+        first, seal.sites[i],
+        read_contribution(seal.seal.contributions[i], round.proposal.holders.size(), round.shares_keys()));
+}
+
+std::uint64_t records_in(const ProposedRound& round, const SealedRound& seal) {
+  std::uint64_t records = 0;
+  for (const SignedHeader& header : seal.seal.contributions) {
+    const Contribution body = read_contribution(header, round.proposal.holders.size(), round.shares_keys());
+    require_chain(!__builtin_add_overflow(records, body.records, &records),
+                  "The sites say that they hold more records than there can be.");
+  }
+  return records;
+}
+
+Artifact released_before(const ReleasePlan& plan, const std::vector<EndedRound>& rounds) {
+  const EndedRound& first = rounds.front();
+  std::vector<std::vector<std::int64_t>> values;
+  for (const EndedRound& ended : rounds) values.push_back(ended.values);
+  Artifact out = released_so_far(plan,
+                                 privacy::Apart{.parties = first.round.proposal.parties,
+                                                .sealed = static_cast<int>(first.seal.sites.size()),
+                                                .stood_in = 0},
+                                 values);
+  // As the whole release will have it: the proposed number is the most that there may be.
+  if (out.adjacency == privacy::Adjacency::kReplaceOne) out.records = records_in(first.round, first.seal);
+  return out;
+}
+
+}  // namespace muffle::release

@@ -1,0 +1,244 @@
+// Releases of several rounds between institutions: one charge, one exact sum in each round, and nothing of a
+// later round that does not follow from the one before.
+#include "round/several_rounds.hpp"
+
+#include "muffle/core/error.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/release/contribution_book.hpp"
+#include "muffle/release/round_release.hpp"
+#include "muffle/release/rounds.hpp"
+#include "muffle/release/verification.hpp"
+#include "muffle/round/status.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::round {
+namespace {
+
+using namespace release;
+using test::expect_error;
+namespace fs = std::filesystem;
+
+std::string said(const StepReport& report) {
+  std::string out;
+  for (const auto* lines : {&report.done, &report.waits, &report.aside}) {
+    for (const std::string& line : *lines) out += line + "\n";
+  }
+  return out;
+}
+#define EXPECT_SAID(report, part)                          \
+  do {                                                     \
+    const std::string text = said(report);                 \
+    EXPECT_NE(text.find(part), std::string::npos) << text; \
+  } while (false)
+
+Verification verified(SeveralRounds& s, const std::string& release) {
+  Evidence evidence;
+  evidence.name = "release.mfl";
+  evidence.release = release;
+  evidence.messages = s.reader();
+  evidence.trusted = crypto::SignerKey{s.c.world.coordinator.name(), s.c.world.coordinator.public_key()};
+  evidence.ledger = {"ledger", read_file(s.c.ledger(1))};
+  return verify_release(evidence);
+}
+
+std::string failures(const Verification& v) {
+  std::string out;
+  for (const Check& check : v.checks) {
+    if (check.outcome == Check::Outcome::kFail) out += check.name + ": " + check.detail + "\n";
+  }
+  return out;
+}
+
+TEST(SeveralRounds, AreOneChargeAndOneExactSumInEach) {
+  SeveralRounds s;
+  for (std::size_t r = 0; r < 3; ++r) {
+    if (r > 0) s.propose();
+    s.run(r);
+    const auto everything = s.c.everything();
+    const int draws = s.c.draws;
+    s.run(r);  // again: nothing more
+    EXPECT_EQ(s.c.draws, draws);
+    for (const auto& [name, bytes] : everything) EXPECT_EQ(s.c.in_exchange(name), bytes) << name;
+  }
+  EXPECT_EQ(s.c.draws, 3 * (4 + 3));
+  EXPECT_EQ(s.erased.size(), 9u);
+
+  const std::string name = release_name(s.rounds[2].id), bytes = s.c.in_exchange(name);
+  const Artifact a = parse_artifact(bytes, name);
+  const std::vector<std::size_t> all{0, 1, 2, 3};
+  std::vector<std::vector<std::int64_t>> sums;
+  for (const ProposedRound& round : s.rounds) {
+    std::vector<std::uint64_t> expected(round.length, 0);
+    for (const std::size_t i : all) test::add_to(expected, World::sums_of(round, i));
+    const std::size_t r = sums.size();
+    std::vector<std::int64_t>& noisy = sums.emplace_back();
+    if (r < 2) {
+      const Message sum = parse_message(s.c.in_exchange(sum_name(round.id)), "sum");
+      noisy.assign(sum.numbers.begin(), sum.numbers.end());
+    } else {
+      const std::size_t b = 2;
+      noisy.assign(a.values.begin() + static_cast<std::ptrdiff_t>(a.offset(b)),
+                   a.values.begin() + static_cast<std::ptrdiff_t>(a.offset(b + 1)));
+    }
+    EXPECT_EQ(without_noise({noisy, false}, round, all, 3), expected) << "round " << r + 1;
+  }
+  EXPECT_EQ(a.values, joined(a, sums));
+  ASSERT_EQ(a.rounds_before.size(), 2u);
+  EXPECT_EQ(a.rounds_before[0].id, to_hex(s.rounds[0].id));
+
+  const privacy::LedgerState ledger = privacy::read_ledger(s.c.ledger(2));
+  ASSERT_EQ(ledger.charges.size(), 1u) << "one for all rounds";
+  EXPECT_EQ(ledger.charges[0].terms.run, charged_as(s.rounds[0].id));
+  EXPECT_EQ(ledger.charges[0].rounds_drawn, 3u);
+  EXPECT_EQ(ledger.charges[0].terms.mu, privacy::mu_of(a.noise));
+  for (const RoundRecord& r : a.rounds_before) EXPECT_EQ(r.sites[2].charge, ledger.charges[0].id);
+  EXPECT_EQ(s.c.records_of_a_site, 0u);
+
+  const Verification v = verified(s, bytes);
+  EXPECT_EQ(failures(v), "secure noise: " + failures(v).substr(std::min<std::size_t>(14, failures(v).size())))
+      << "the tests' noise has a seed, and nothing else is wrong";
+  const RoundStatus first = read_status(*s.c.exchange, s.rounds[0], s.c.before());
+  EXPECT_NE(status_text(first).find("(round 1 of 3)"), std::string::npos) << status_text(first);
+  EXPECT_TRUE(first.set_aside.empty());
+  EXPECT_NE(first.stage.find("next round"), std::string::npos) << first.stage;
+}
+
+// Shown two proposals for one round, a site contributes to one of them.
+TEST(SeveralRounds, ARoundIsDrawnOnceWhateverProposalsThereAre) {
+  SeveralRounds s;
+  s.run(0);
+  const Proposal one = s.next();
+  Proposal other = one;
+  other.contribute_until -= 7;
+  const ProposedRound a = s.proposed(one), b = s.proposed(other);
+  EXPECT_SAID(s.site(a, 0), "contributed");
+  const int draws = s.c.draws;
+  const StepReport second = s.site(b, 0);
+  EXPECT_TRUE(second.lost);
+  EXPECT_SAID(second, "made it under another proposal");
+  EXPECT_EQ(s.c.draws, draws);
+  EXPECT_FALSE(s.c.is_in_exchange(contribution_name(b.id, s.c.world.sites[0].public_key())));
+}
+
+TEST(SeveralRounds, WhoIsInTheFirstSealIsInAll) {
+  SeveralRounds s;
+  for (const std::size_t i : {0u, 1u, 3u}) s.site(0, i);
+  s.coordinator(0, s.c.after());
+  // The deadline has passed for everybody.
+  const auto late = [&](std::size_t h) {
+    const ProposedRound& round = s.rounds[0];
+    return holder_step(round, *s.c.exchange,
+                       {s.c.world.holders[h],
+                        s.c.of(s.c.world.holders[h]),
+                        s.c.clock(s.c.after()),
+                        [](std::uint64_t) { return true; },
+                        [](std::uint64_t n) { return SeveralRounds::round_key(n); },
+                        [](std::uint64_t) {},
+                        s.c.shares_of(h),
+                        {}});
+  };
+  for (std::size_t h = 0; h < 3; ++h) late(h);
+  EXPECT_SAID(s.coordinator(0, s.c.after()), "published the noisy sum of round 1 of 3");
+  s.propose();
+  const StepReport left_out = s.site(1, 2);
+  EXPECT_TRUE(left_out.lost);
+  EXPECT_SAID(left_out, "no part in this one");
+  s.site(1, 0);
+  s.site(1, 1);
+  EXPECT_SAID(s.coordinator(1), "contributions of site3");
+  EXPECT_SAID(s.coordinator(1, s.c.after()),
+              "abandoned: 2 contributions came, and 3 are needed; silent: site3");
+}
+
+TEST(SeveralRounds, TheRecordsStayTheSame) {
+  SeveralRounds s(1000);
+  s.c.records_of_a_site = 200;
+  s.run(0);
+  s.propose();
+  s.c.records_of_a_site = 201;
+  const int draws = s.c.draws;
+  expect_error(ExitCode::kData, {"another number of records", "Nothing was drawn"}, [&] { s.site(1, 0); });
+  EXPECT_EQ(s.c.draws, draws);
+  s.c.records_of_a_site = 200;
+  EXPECT_SAID(s.site(1, 0), "contributed");
+}
+
+TEST(SeveralRounds, AProposalThatDoesNotFollowDrawsNothing) {
+  SeveralRounds s;
+  s.run(0);
+  const Proposal good = s.next();
+  const auto refused = [&](const char* why, const auto& change) {
+    Proposal p = good;
+    change(p);
+    const int draws = s.c.draws;
+    expect_error(ExitCode::kProtocol, {why}, [&] { s.site(s.proposed(p), 0); });
+    EXPECT_EQ(s.c.draws, draws) << why;
+  };
+  refused("does not go on", [](Proposal& p) { p.later->sum[3] ^= 1; });
+  refused("another title", [](Proposal& p) { p.title += "."; });
+  refused("another release", [](Proposal& p) {
+    privacy::PrivacySpec spec;
+    spec.epsilon = 2.0;
+    spec.max_records_per_person = 1;
+    spec.adjacency = privacy::Adjacency::kAddRemoveOne;
+    p.plan = chosen(make_plan({p.plan.schema, p.plan.lattice, p.plan.maps, spec, true, 0}), 2);
+  });
+  refused("another release", [](Proposal& p) { p.plan.count_in(0, {{{0, 1}}, {{2}}}); });
+  refused("other parties", [](Proposal& p) { std::swap(p.sites[0], p.sites[1]); });
+  refused("other parties", [](Proposal& p) { p.parties.expected = 3; });
+  refused("round key that was used", [&](Proposal& p) { p.holders[1] = s.rounds[0].proposal.holders[1]; });
+  // The second round's sum is not there yet: the third cannot follow.
+  s.propose();
+  for (std::size_t i = 0; i < 4; ++i) s.site(1, i);
+  Proposal third = good;
+  third.later = {3, s.rounds[0].id, s.rounds[1].id, {}};
+  third.plan = chosen(good.plan, 3);
+  for (std::size_t h = 0; h < 3; ++h) {
+    third.holders[h].number = 90 + h;
+    third.holders[h].point = SeveralRounds::round_key(90 + h).point();
+  }
+  const ProposedRound early = s.proposed(third);
+  EXPECT_SAID(s.site(early, 0), "which this round goes on from");
+}
+
+TEST(SeveralRounds, ALedgerOfAnEarlierDayIsFoundOut) {
+  SeveralRounds s;
+  const auto names = [&](std::size_t r) {
+    return contribution_name(s.rounds[r].id, s.c.world.sites[0].public_key());
+  };
+  s.run(0);
+  const std::string ledger = read_file(s.c.ledger(0));
+  s.propose();
+  s.site(1, 0);
+  write_file_atomically(s.c.ledger(0), ledger);
+  expect_error(ExitCode::kProtocol, {"restored from an older copy"}, [&] { s.site(1, 0); });
+  // Without any trace of the second contribution it is drawn again, as whoever restores a ledger is told.
+  fs::remove(s.c.ledger(0));
+  fs::remove(s.c.folder / "exchange" / names(1));
+  fs::remove(outbox(s.c.of(s.c.world.sites[0])) / names(1));
+  expect_error(ExitCode::kProtocol, {"no charge for the first round"}, [&] { s.site(1, 0); });
+}
+
+TEST(SeveralRounds, VerifyNoticesASumThatIsNone) {
+  SeveralRounds s;
+  s.run(0);
+  // The coordinator signs another sum, and goes on from that.
+  const std::string name = sum_name(s.rounds[0].id);
+  Message sum = parse_message(s.c.in_exchange(name), name);
+  sum.numbers[0] += 5;
+  const std::string forged = message_bytes(sign(sum.header, s.c.world.coordinator, sum.numbers), sum.numbers);
+  fs::remove(s.c.folder / "exchange" / name);
+  s.c.exchange->put(name, forged);
+  for (std::size_t r = 1; r < 3; ++r) {
+    s.propose();
+    s.run(r);
+  }
+  const Verification v = verified(s, s.c.in_exchange(release_name(s.rounds[2].id)));
+  EXPECT_EQ(v.code(), ExitCode::kProtocol);
+  EXPECT_NE(failures(v).find("the sum of round 1 is not what contributions and openings add up to"),
+            std::string::npos)
+      << failures(v);
+}
+
+}  // namespace
+}  // namespace muffle::round
