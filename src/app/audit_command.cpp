@@ -8,6 +8,7 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/embed/audit.hpp"
+#include "muffle/networks/network_block.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/round/drive.hpp"
 
@@ -131,7 +132,7 @@ void audit(const ConfigSources& sources, const AuditCommand& command, comm::Host
     a.mode = config.aggregation.mode(comm.size());
     release::ReleaseSettings settings = release_settings(config);
     for (features::NamedMap& map : settings.maps) map.map = map.map->shrunk(command.features);
-    a.embedder = embed::make_embedder(release::make_plan(std::move(settings)));
+    a.embedder = embed::make_embedder(release::make_plan(std::move(settings)), networks::make_network_block);
     a.pair = embed::worst_pair(a.embedder);
   });
   Progress progress("audit", command.trials, "trials", comm.is_root());

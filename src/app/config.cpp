@@ -357,6 +357,16 @@ Config load_config(const ConfigSources& sources, Stages stages) {
   return loader.finish(stages);
 }
 
+bool may_need_torch(const ConfigSources& sources) {
+  std::string all;
+  if (!sources.file.empty()) all = read_file(found_here_or_installed(sources.file), 1 << 20);
+  for (const auto& [variable, value] : sources.environment) all += value + "\n";
+  for (const std::string& assignment : sources.set) all += assignment + "\n";
+  return std::ranges::any_of(features::map_kinds(), [&](const features::MapKind& kind) {
+    return all.find(kind.name) != std::string::npos && kind.make()->needs_torch();
+  });
+}
+
 namespace {
 
 Config party_defaults(bool site) {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "muffle/networks/network_block.hpp"
+
 #ifdef MUFFLE_CUDA
 #include "muffle/comm/nccl_group.hpp"
 #include "muffle/features/cuda_block.hpp"
@@ -56,7 +58,9 @@ auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
 }  // namespace
 
 embed::Embedder make_embedder_on_devices(comm::HostComm& comm, const Config& c, release::ReleasePlan plan) {
-  embed::Embedder embedder = embed::make_embedder(std::move(plan));
+  embed::Embedder embedder;
+  comm::agree(comm, "preparing the feature maps", true,
+              [&] { embedder = embed::make_embedder(std::move(plan), networks::make_network_block); });
   if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
   const std::vector<GpuView> views = gather(comm, visible_gpus(), kNone);
   std::vector<int> ranks(views.size());

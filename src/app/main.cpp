@@ -139,9 +139,9 @@ int main(int argc, char** argv) {
   muffle::secure_standard_streams();
   muffle::privacy::exit_on_entropy_failure();
   try {
-    muffle::app::become_needed_program(argc, argv);
     // Until the configuration is read, its default holds.
     watchdog = std::make_unique<muffle::Watchdog>(std::chrono::minutes(10), end_stuck);
+    muffle::app::become_needed_program(argc, argv);
     if (muffle::comm::launched_by_mpi()) {
       muffle::comm::install_termination_handler();  // a large job's start takes minutes
       session = std::make_unique<muffle::comm::MpiSession>(&argc, &argv);

@@ -64,7 +64,6 @@ PartyCommandLine::PartyCommandLine(const std::string& about, const std::string& 
 }
 
 PartyCommandLine::PartyCommandLine() : PartyCommandLine(kAbout, "muffle-site") {
-  party.with_torch = false;
   add_account();
   add_schema();
   add_check();

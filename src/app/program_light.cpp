@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "command_line.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/train/trainer.hpp"
@@ -19,6 +20,23 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kVerbsOfTorch{"run",      "train",  "sample",
                                                         "evaluate", "export", "doctor"};
+constexpr std::array<std::string_view, 2> kVerbsOfMaps{"release", "audit"};
+
+template <std::size_t N>
+bool has(const std::array<std::string_view, N>& verbs, std::string_view verb) {
+  return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
+}
+
+/// Whether the records are summed by a map that needs LibTorch.
+bool has_map_of_torch(int argc, char** argv) {
+  try {
+    CommandLine line;
+    line.parse(argc, argv);
+    return may_need_torch(line.sources);
+  } catch (const Error&) {  // dispatch() says so
+    return false;
+  }
+}
 
 [[noreturn]] void no_training() {
   throw InvariantError(
@@ -31,9 +49,8 @@ void become_needed_program(int argc, char** argv) {
   // No option stands before the verb that has a value of its own.
   const auto verb = std::find_if(argv + std::min(argc, 1), argv + argc,
                                  [](std::string_view word) { return !word.starts_with('-'); });
-  const bool needed = verb != argv + argc && std::find(kVerbsOfTorch.begin(), kVerbsOfTorch.end(),
-                                                       std::string_view(*verb)) != kVerbsOfTorch.end();
-  if (!needed) return;
+  if (verb == argv + argc) return;
+  if (!has(kVerbsOfTorch, *verb) && !(has(kVerbsOfMaps, *verb) && has_map_of_torch(argc, argv))) return;
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   const std::filesystem::path whole = self.parent_path().parent_path() / "libexec/muffle/muffle-torch";

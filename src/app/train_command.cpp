@@ -35,6 +35,7 @@ void train_network(Context& context, const model::NetworkSettings& network,
   comm::Detachment detachment(comm, place.works);
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Heartbeat& heartbeat) {
     place.setup.heartbeat = heartbeat;
+    place.setup.assets = context.config.features.assets(context.config.data.schema);
     train::train(mine, release, release_file.string(), model_file, network, context.config.train, train_hash,
                  context.threads, place.setup);
   });

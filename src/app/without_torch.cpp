@@ -3,13 +3,32 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/networks/network_block.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle {
+
+namespace networks {
+
+NetworkBlockKind perceptual_block();
+
+NetworkBlockKind perceptual_block() {
+  return {"perceptual",
+          [](const features::FeatureMap&, const features::Lattice&) -> std::unique_ptr<features::Block> {
+            throw ConfigError(
+                "the records are summed by a map that needs LibTorch, and this program was not passed on to "
+                "the one that has it: "
+                "name the map's kind in the configuration file, or use `muffle run`. Nothing was charged.");
+          }};
+}
+
+}  // namespace networks
+
 namespace {
 
 [[noreturn]] void no_torch() { throw std::logic_error("this build has no LibTorch"); }

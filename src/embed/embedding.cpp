@@ -90,16 +90,18 @@ class ShardSum {
 
   void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
            std::vector<std::uint64_t>& sums) const {
+    std::vector<std::int32_t> one_row;
     const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
     for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
       const features::Block& block = *embedder_.blocks[b];
       require(dims == block.dims(),
               fmt::format("records have {} numbers, but block {} is made for {}", dims, b, block.dims()));
       const std::span<std::uint64_t> part(sums.data() + embedder_.plan.offset(b),
-                                          embedder_.plan.classes() * block.features());
+                                          embedder_.plan.rows(b) * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {
         const std::size_t n = std::min(block.tile(), batch.n - i);
-        const std::int32_t* const labels = batch.y.data() + i;
+        const std::int32_t* labels = batch.y.data() + i;
+        if (!embedder_.plan.maps[b].labelled) labels = in_one_row(labels, n, one_row);
         if (batch.as_bytes()) {
           block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, labels, n, *workspaces[b],
                                  part);
@@ -118,6 +120,15 @@ class ShardSum {
     }
   }
 
+  /// For a map without labels: 0 for every class; what has none keeps none.
+  const std::int32_t* in_one_row(const std::int32_t* labels, std::size_t n,
+                                 std::vector<std::int32_t>& out) const {
+    out.assign(labels, labels + n);
+    const auto classes = static_cast<std::int64_t>(embedder_.plan.classes());
+    for (std::int32_t& y : out) y = y >= 0 && y < classes ? 0 : schema::kNoClass;
+    return out.data();
+  }
+
   const Embedder& embedder_;
   data::RecordSource& source_;
   std::vector<std::uint64_t>& total_;
@@ -131,10 +142,14 @@ class ShardSum {
 
 }  // namespace
 
-Embedder make_embedder(release::ReleasePlan plan) {
+Embedder make_embedder(release::ReleasePlan plan, const BlockMaker& first) {
   Embedder embedder{std::move(plan), {}};
-  for (const features::NamedMap& map : embedder.plan.maps)
-    embedder.blocks.push_back(map.map->make_block(embedder.plan.lattice));
+  for (const features::NamedMap& map : embedder.plan.maps) {
+    std::shared_ptr<const features::Block> block;
+    if (first) block = first(*map.map, embedder.plan.lattice);
+    if (!block) block = map.map->make_block(embedder.plan.lattice);
+    embedder.blocks.push_back(std::move(block));
+  }
   return embedder;
 }
 

@@ -55,7 +55,11 @@ void FeatureMap::require_no_overflow(std::uint64_t records, const Lattice& latti
   features::require_no_overflow(records, lattice);
 }
 
-BlockBound NamedMap::bound() const { return weighted(map->bound(), weight); }
+BlockBound NamedMap::bound() const {
+  BlockBound out = weighted(map->bound(), weight);
+  out.labelled = labelled;
+  return out;
+}
 
 std::vector<CoordinateRun> NamedMap::coordinates(const Lattice& lattice) const {
   return weighted(map->coordinates(lattice), weight);
@@ -66,6 +70,18 @@ PlainFacts NamedMap::plain_facts(const Lattice& lattice) const {
   facts.norm *= weight;
   for (PlainFacts::Run& run : facts.runs) run.unit /= weight;
   return facts;
+}
+
+void find_assets(std::vector<NamedMap>& maps, const AssetFiles& files) {
+  for (NamedMap& map : maps) {
+    const Asset* const asset = map.map->asset();
+    if (asset == nullptr) continue;
+    const auto found = files.find(asset->digest);
+    if (found == files.end()) continue;
+    std::unique_ptr<FeatureMap> copy = map.map->clone();
+    copy->asset()->file = found->second;
+    map.map = std::move(copy);
+  }
 }
 
 bool is_map_name(std::string_view text) {
@@ -87,6 +103,9 @@ void MapSettings::declare(settings::Keys& keys) {
               "match: generators are made from it; proxy: two models are compared by it");
   keys.number("weight", weight, {1e-6, 1e6},
               "scales the map beside others: the larger, the less of the noise falls on it");
+  keys.flag("labelled", labelled,
+            "false: one mean over all classes, of maps that networks are trained on: a class's noise is the "
+            "whole's");
   if (map) map->declare(keys);
 }
 
@@ -102,6 +121,18 @@ void MapsSettings::prepare(const schema::Schema& schema) {
   }
 }
 
+AssetFiles MapsSettings::assets(const schema::Schema& schema) const {
+  AssetFiles files;
+  for (const auto& [name, settings] : maps) {
+    if (!settings.map) continue;
+    const std::unique_ptr<FeatureMap> map = settings.map->clone();
+    map->prepare(schema);
+    const Asset* const asset = std::as_const(*map).asset();
+    if (asset != nullptr && !asset->file.empty()) files[asset->digest] = asset->file;
+  }
+  return files;
+}
+
 std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const {
   std::vector<NamedMap> out;
   settings::Problems problems;
@@ -113,6 +144,7 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
       std::unique_ptr<FeatureMap> map = settings.map->clone();
       map->resolve(schema);
       out.push_back({name, settings.role, settings.weight, std::move(map)});
+      out.back().labelled = settings.labelled;
     });
   }
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));

@@ -32,12 +32,13 @@ std::string source(const bounds::BlockBound& block) {
 std::string proof_of(const std::vector<bounds::BlockBound>& blocks, std::size_t b, bool replace) {
   const bounds::BlockBound& block = blocks[b];
   for (std::size_t e = 0; e < b && !block.theorem.empty(); ++e) {
-    if (blocks[e].theorem == block.theorem && blocks[e].nonnegative_kernel == block.nonnegative_kernel)
+    if (blocks[e].theorem == block.theorem && blocks[e].nonnegative_kernel == block.nonnegative_kernel &&
+        blocks[e].labelled == block.labelled)
       return fmt::format("Block {}: by the theorem of block {}, scaled by {}: B = {}. ", b + 1, e + 1,
                          exact_text(block.scale), exact_text(block.norm));
   }
-  std::string out = fmt::format("Block {}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
-                                exact_text(block.norm));
+  std::string out = fmt::format("Block {}{}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
+                                block.labelled ? "" : ", without labels", exact_text(block.norm));
   if (const std::string from = source(block); !from.empty()) out += fmt::format(" ({})", from);
   if (replace) {
     out += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
@@ -75,12 +76,16 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
                               : "Add/remove-one adjacency: first let one record (x, y) come or go. ";
 
   double norm_squared = 0.0, same_label_squared = 0.0;
+  // Where labels differ: vectors of labelled blocks lie in two columns, those of others still meet in one.
+  double labelled_squared = 0.0, unlabelled_squared = 0.0;
   for (std::size_t b = 0; b < input.blocks.size(); ++b) {
     const bounds::BlockBound& block = input.blocks[b];
     const double square = square_up(block.norm);
     norm_squared = add_up(norm_squared, square);
-    same_label_squared =
-        add_up(same_label_squared, multiply_up(block.nonnegative_kernel ? 2.0 : 4.0, square));
+    const double distance_squared = multiply_up(block.nonnegative_kernel ? 2.0 : 4.0, square);
+    same_label_squared = add_up(same_label_squared, distance_squared);
+    (block.labelled ? labelled_squared : unlabelled_squared) = add_up(
+        block.labelled ? labelled_squared : unlabelled_squared, block.labelled ? square : distance_squared);
     proof += proof_of(input.blocks, b, replace);
   }
   const double count_squared = input.counts ? square_up(input.counts_weight) : 0.0;
@@ -90,7 +95,7 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
   double one_record = 0.0;
   if (replace) {
     const double same = sqrt_up(same_label_squared);
-    const double other = sqrt_up(2.0 * record_squared);
+    const double other = sqrt_up(add_up(2.0 * add_up(labelled_squared, count_squared), unlabelled_squared));
     proof += fmt::format(
         "Equal labels: one class's column changes, by at most {}{}; the counts, if any, stay. ",
         input.blocks.size() > 1 ? "the root of the sum of the blocks' squares, " : "", exact_text(same));
@@ -104,6 +109,11 @@ Sensitivity combined_sensitivity(const SensitivityInput& input) {
                        "Different labels: phi(x) leaves one column and phi(x') enters another, orthogonal to "
                        "it: at most sqrt(2) B = {}, B^2 the sum of the blocks' squares. ",
                        exact_text(other));
+    if (unlabelled_squared > 0)
+      proof +=
+          "In that, a block without labels has one column for all classes, which changes as it does for "
+          "equal labels: "
+          "its square counts in place of twice its B^2. ";
     one_record = std::fmax(same, other);
     proof += fmt::format("The larger is {}", exact_text(one_record));
     if (input.counts && other <= same) proof += ", so the counts cost nothing";

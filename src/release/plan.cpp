@@ -31,6 +31,12 @@ void check_maps(const ReleasePlan& plan) {
                       "letter first",
                       map.name));
     ++(map.role == features::MapRole::kProxy ? proxies : matched);
+    if (!map.labelled &&
+        (map.map->second_moments() || map.map->tables() || map.map->counts_inside(plan.lattice)))
+      throw ConfigError(fmt::format(
+          "map.{}: labelled = false is of maps that networks are trained on; maps of kind \"{}\" are "
+          "of each class",
+          map.name, map.map->kind()));
     try {
       map.map->require_no_overflow(most_records(plan), plan.lattice);
     } catch (const ConfigError& e) {
@@ -55,7 +61,7 @@ void check_maps(const ReleasePlan& plan) {
 
 std::size_t ReleasePlan::offset(std::size_t b) const {
   std::size_t numbers = 0;
-  for (std::size_t i = 0; i < b; ++i) numbers += classes() * features(i);
+  for (std::size_t i = 0; i < b; ++i) numbers += rows(i) * features(i);
   return numbers;
 }
 
@@ -70,7 +76,7 @@ std::uint64_t ReleasePlan::counts_units() const {
 
 std::vector<features::CoordinatePart> ReleasePlan::coordinates() const {
   std::vector<features::CoordinatePart> parts;
-  for (const features::NamedMap& map : maps) parts.push_back({map.coordinates(lattice), classes()});
+  for (std::size_t b = 0; b < maps.size(); ++b) parts.push_back({maps[b].coordinates(lattice), rows(b)});
   // A count of lambda's units stands for lambda.
   if (counts) parts.push_back({{{classes(), std::ldexp(1.0, lattice.bits)}}, 1});
   return parts;
@@ -149,7 +155,9 @@ void choose_sizes(features::MapsSettings& maps, const schema::Schema& schema,
     return;
   }
   const double each = static_cast<double>(schema.classes) / static_cast<double>(records);
-  for (auto& [name, settings] : maps.maps) settings.map->choose_sizes(schema, sigma / settings.weight * each);
+  for (auto& [name, settings] : maps.maps)
+    settings.map->choose_sizes(
+        schema, sigma / settings.weight * (settings.labelled ? each : 1.0 / static_cast<double>(records)));
 }
 
 ReleasePlan make_plan(ReleaseSettings settings) {
@@ -215,8 +223,8 @@ std::optional<std::size_t> out_of_range(
 std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode,
                                   std::optional<double> records) {
   std::vector<MapForecast> out;
-  const auto classes = static_cast<double>(plan.classes());
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const auto classes = static_cast<double>(plan.rows(b));
     const features::NamedMap& map = plan.maps[b];
     out.push_back({map.name, plan.features(b), map.bound().norm, map.weight});
     MapForecast& f = out.back();

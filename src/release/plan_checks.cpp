@@ -26,6 +26,9 @@ void check_one_map(const ReleasePlan& plan, std::size_t b, Problems& wrong) {
     return;
   }
   if (map.role == features::MapRole::kProxy && *plan.proxy() != b) wrong.add("two maps are proxies");
+  if (!map.labelled &&
+      (map.map->second_moments() || map.map->tables() || map.map->counts_inside(plan.lattice)))
+    wrong.add(fmt::format("the map '{}' is of each class, and stated to be without labels", map.name));
   if (map.round > 1 &&
       (!map.map->tables() || std::none_of(plan.maps.begin(), plan.maps.end(), [&](const auto& m) {
         return m.round + 1 == map.round && m.map->tables();
@@ -72,6 +75,9 @@ void check_bounds(const ReleasePlan& plan, Problems& wrong) {
   }
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
     const features::BlockBound bound = plan.maps[b].bound();
+    if (input.blocks[b].labelled != bound.labelled)
+      wrong.add(fmt::format("the sensitivity was derived for the map '{}' {} labels", plan.maps[b].name,
+                            bound.labelled ? "without" : "with"));
     if (input.blocks[b].norm != bound.norm ||
         input.blocks[b].nonnegative_kernel != bound.nonnegative_kernel) {
       wrong.add(fmt::format(

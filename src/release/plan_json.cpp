@@ -41,6 +41,7 @@ json map_json(const ReleasePlan& plan, std::size_t b) {
               {"weight", map.weight},
               {"bound", {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}}},
               {"numbers", runs}};
+  if (!map.labelled) out["labelled"] = false;
   if (map.round > 1) out["round"] = map.round;
   if (map.workload) {
     const features::Workload& from = *map.workload;
@@ -86,13 +87,15 @@ void read_map(const JsonFields& f, ReleasePlan& plan) {
   named.role =
       f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
+  if (f.has("labelled")) named.labelled = f.flag("labelled");
   if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
   const std::string kind = f.text("kind", 64);
   named.map = read_description(f, "map", kind, plan.schema);
   if (f.has("chosen_from")) named.workload = read_workload(f.object("chosen_from"), kind, plan.schema);
   const JsonFields bound = f.object("bound");
-  plan.noise.sensitivity_input.blocks.push_back({bound.number("norm"), bound.flag("nonnegative_kernel"), {}});
-  privacy::NoisePart part{{}, plan.classes()};
+  plan.noise.sensitivity_input.blocks.push_back(
+      {bound.number("norm"), bound.flag("nonnegative_kernel"), {}, 1.0, named.labelled});
+  privacy::NoisePart part{{}, named.labelled ? plan.classes() : 1};
   for (const JsonFields& run : f.objects("numbers", kMaxRuns)) part.runs.push_back(read_run(run));
   plan.noise.parts.push_back(std::move(part));
   plan.maps.push_back(std::move(named));

@@ -29,16 +29,18 @@ long double plain_multiplier(double epsilon, double delta) {
 }
 
 long double plain_sensitivity(const privacy::SensitivityInput& input) {
-  long double norm_squares = 0, distance_squares = 0;
+  long double norm_squares = 0, distance_squares = 0, other_squares = 0;
   for (const bounds::BlockBound& block : input.blocks) {
     const long double square = static_cast<long double>(block.norm) * block.norm;
     norm_squares += square;
     distance_squares += (block.nonnegative_kernel ? 2 : 4) * square;
+    other_squares += (block.labelled || block.nonnegative_kernel ? 2 : 4) * square;
   }
   const long double lambda = input.counts ? input.counts_weight : 0.0;
   const long double own = norm_squares + lambda * lambda;
-  const long double squares =
-      input.adjacency == privacy::Adjacency::kReplaceOne ? std::max(distance_squares, 2 * own) : own;
+  const long double squares = input.adjacency == privacy::Adjacency::kReplaceOne
+                                  ? std::max(distance_squares, other_squares + 2 * lambda * lambda)
+                                  : own;
   return static_cast<long double>(input.max_records_per_person) * std::sqrt(squares);
 }
 

@@ -152,7 +152,7 @@ std::vector<std::int64_t> joined(const ReleasePlan& plan,
     reader.next += count;
   };
   for (std::size_t b = 0; b < plan.maps.size(); ++b)
-    take(plan.maps[b].round, plan.classes() * plan.features(b));
+    take(plan.maps[b].round, plan.rows(b) * plan.features(b));
   if (plan.counts) take(1, plan.classes());
   for (const RoundReader& reader : readers)
     require(reader.next == reader.values.size(),

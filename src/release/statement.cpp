@@ -131,6 +131,13 @@ std::vector<std::string> public_facts(const Artifact& a) {
           ? "the round's messages but for what masks cover: who was invited, who took part, who opened, when"
       : a.parts.empty() ? "which config made the release, and the number of ranks"
                         : "which releases were combined, and whose they are"};
+  for (const features::NamedMap& map : a.maps) {
+    if (const features::Asset* asset = std::as_const(*map.map).asset())
+      facts.push_back(
+          fmt::format("the file that the map \"{}\" is made by, and all that it was made of: SHA-256 {}, {} "
+                      "bytes, licence {}",
+                      map.name, asset->digest, asset->bytes, asset->license));
+  }
   if (a.schema.table)
     facts.emplace_back(
         "the schema of the table: its columns' names, types, bounds, bins, categories, roles and rules");

@@ -49,7 +49,7 @@ class Judge {
       if (map.map->needs_torch() && !q_.with_torch)
         return broken(
             kProgram,
-            fmt::format("the map \"{}\" needs LibTorch, which muffle-site does without: `muffle` has it",
+            fmt::format("the map \"{}\" needs LibTorch, which rounds between institutions do without yet",
                         map.name));
     }
     return kept(kProgram, "this program can sum the records by the round's maps");

@@ -38,17 +38,19 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   release::check_map(a, b);
   const features::NamedMap& map = a.maps.at(b);
   const std::shared_ptr<const model::MapTwin> twin = model::make_twin(
-      *map.map,
-      {static_cast<std::int64_t>(a.classes()), torch::TensorOptions(torch::kFloat32).device(device)});
+      *map.map, {static_cast<std::int64_t>(a.rows(b)), torch::TensorOptions(torch::kFloat32).device(device)});
   const double scale = map.map->scale(a.lattice);
   std::vector<double> sigmas;
   for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
     sigmas.push_back(release::carried_sigma(a, a.aggregation, b, run));
   std::vector<double> weights = target.column_weight;
   for (double& w : weights) w *= w;  // the objective weighs squared residuals
-  const std::span sums = std::span(a.values).subspan(a.offset(b), a.classes() * a.features(b));
+  if (!map.labelled) weights = {1.0};
+  const std::span sums = std::span(a.values).subspan(a.offset(b), a.rows(b) * a.features(b));
   return {map.name,
-          {[twin](const Tensor& x, const Tensor& labels) { return twin->class_sums(x, labels); },
+          {[twin, labelled = map.labelled](const Tensor& x, const Tensor& labels) {
+             return twin->class_sums(x, labelled ? labels : torch::zeros_like(labels));
+           },
            twin->target(sums, scale, target.records), std::move(weights)},
           map.weight * map.weight,
           twin->noise_square(sigmas, scale, target.records)};

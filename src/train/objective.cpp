@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -40,8 +41,11 @@ Objective::Objective(std::vector<Matching> maps, ObjectiveOptions options,
     : maps_(std::move(maps)), options_(options), collective_(std::move(collective)) {
   require(!maps_.empty(), "there is nothing to match: this is a bug in muffle.");
   for (const Matching& map : maps_) {
+    if (map.target.dim() == 2) classes_ = std::max(classes_, map.target.size(0));
+  }
+  for (const Matching& map : maps_) {
     require(map.target.dim() == 2 && map.target.is_contiguous() &&
-                map.target.size(0) == maps_.front().target.size(0) &&
+                (map.target.size(0) == classes_ || map.target.size(0) == 1) &&
                 static_cast<std::int64_t>(map.weights.size()) == map.target.size(0),
             "the maps to be matched need a row and a weight for each class: this is a bug in muffle.");
     weights_.push_back(torch::tensor(map.weights, torch::kFloat64)
@@ -54,7 +58,6 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
                                     const Tensor& stop_request) const {
   Matched m;
   std::vector<Tensor> parts;
-  const std::int64_t classes = maps_.front().target.size(0);
   for (const Matching& map : maps_) {
     m.own_sums.push_back(map.sums(x, labels));
     parts.push_back(m.own_sums.back().detach().reshape(-1));
@@ -62,8 +65,8 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   // Sums, class counts and the wish to stop travel together: one all-reduce.
   const torch::TensorOptions options = parts.front().options();
   // Whole numbers: exact in any order. (LibTorch's bincount waits for the GPU.)
-  parts.push_back(
-      torch::zeros({classes}, options).index_add_(0, labels, torch::ones({labels.size(0)}, options)));
+  parts.push_back(torch::zeros({classes_}, options)
+                      .index_add_(0, labels.clamp_max(classes_ - 1), torch::ones({labels.size(0)}, options)));
   parts.push_back(stop_request.to(options));
   Tensor all = torch::cat(parts);
   collective_->all_reduce_sum(all);
@@ -75,9 +78,9 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
     at += own.numel();
     loss = loss + ((m.mean[b] - maps_[b].target).to(torch::kFloat64).square() * weights_[b]).sum();
   }
-  m.counts = all.narrow(0, at, classes).unsqueeze(1);
+  m.counts = all.narrow(0, at, classes_).unsqueeze(1);
   // On a GPU both come over in one copy.
-  m.seen = torch::stack({loss, all[at + classes].to(torch::kFloat64)});
+  m.seen = torch::stack({loss, all[at + classes_].to(torch::kFloat64)});
   return m;
 }
 
@@ -94,7 +97,7 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
   std::vector<Tensor> gradients;
   for (std::size_t i = 0; i < maps_.size(); ++i) {
     Tensor mean = m.mean[i];
-    if (options_.unbiased && options_.stratified) {
+    if (options_.unbiased && options_.stratified && mean.size(0) == classes_) {
       const Tensor others = (m.counts - 1.0).clamp_min(1.0);
       mean = mean * torch::where(m.counts > 1.5, m.counts / others, torch::ones_like(m.counts));
     } else if (options_.unbiased && batch > 1) {

@@ -81,7 +81,8 @@ Tensor average(const std::vector<Tensor>& batches) {
 }
 
 Tensor sampling_error(const Tensor& mean, const Measurement& m) {
-  const Tensor share = torch::tensor(m.class_share, torch::kFloat64);
+  Tensor share = torch::tensor(m.class_share, torch::kFloat64);
+  if (mean.size(0) == 1) share = torch::ones({1}, torch::kFloat64);  // without labels
   const Tensor square = doubles(mean).square().sum(1);
   return (share - square / share.clamp_min(1e-12)).clamp_min(0.0) / static_cast<double>(m.batch * m.batches);
 }

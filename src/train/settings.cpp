@@ -239,7 +239,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   std::uint64_t features = 0, numbers_in_maps = 0, columns = 0;
   for (const std::size_t b : maps) {
     const features::FeatureMap& map = *plan.maps[b].map;
-    columns += model::twin_columns(map);
+    columns += plan.rows(b) * model::twin_columns(map);
     if (map.second_moments()) continue;  // start_memory() has them
     features += map.features();
     numbers_in_maps += static_cast<std::uint64_t>(map.numbers_in_map());
@@ -252,7 +252,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
                4 * batch * (features + 4 * d) + 16 * size.parameters;
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
-  out.step_embedding = 4 * (classes * columns + classes);
+  out.step_embedding = 4 * (columns + classes);
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   out.step_gradients = 4 * size.parameters;
   out.step_wire = out.step_embedding + out.step_batch_norm + out.step_gradients;

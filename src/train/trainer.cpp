@@ -56,6 +56,7 @@ class Training {
     comm::agree(comm_, "checking the release", true, [&] {
       release_ = release::parse_artifact(bytes, name);
       release_hash_ = to_hex(sha256(PublicBytes(bytes)));
+      features::find_assets(release_.maps, setup_.assets);
       class_share_ = release::class_share(release_);
     });
   }

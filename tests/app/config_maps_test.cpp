@@ -13,6 +13,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/features/lift.hpp"
+#include "support/networks.hpp"
 
 namespace muffle::app {
 namespace {
@@ -106,6 +107,22 @@ TEST(ConfigMaps, WhatIsMisspeltIsRefusedWithWhatThereIs) {
   const TemporaryFile none("[map.empty]\n[privacy]\nepsilon = 1.0\n");
   EXPECT_THAT(problem_with({none.path(), {}, {}, {}}, kRelease), Not(HasSubstr("unknown section")));
   EXPECT_THAT(problem_with({{}, {}, {"data.shape=[5]"}, {}}, kRelease), HasSubstr("no feature map"));
+}
+
+TEST(ConfigMaps, AConfigurationWithANetworkNeedsItsFileToRelease) {
+  const std::string file = shipped("networks/cifar-10-perceptual.toml");
+  EXPECT_THAT(problem_with({file, {}, {"map.perceptual.network=nowhere.pt"}, {}}, kRelease),
+              HasSubstr("'nowhere.pt'"));
+  EXPECT_EQ(problem_with({file, {}, {"map.perceptual.network=nowhere.pt"}, {}}, {.sample = true}), "");
+  const Config config = load_config(
+      {file, {}, {"map.perceptual.network=" + test::small_network(), "map.perceptual.resize=bilinear"}, {}},
+      kRelease);
+  const release::ReleasePlan& plan = config.plan;
+  EXPECT_EQ(plan.size(), 10u * (4 * 64 + 5 * 16));
+  EXPECT_TRUE(plan.maps[0].bound().nonnegative_kernel);
+  const features::AssetFiles files = config.features.assets(config.data.schema);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files.begin()->second, test::small_network());
 }
 
 TEST(ConfigMaps, ResolvedConfigurationsReadBackTheSame) {

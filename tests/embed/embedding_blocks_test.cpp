@@ -146,6 +146,30 @@ TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
   for (const int threads : {1, 3}) EXPECT_EQ(sums_of(embedder, records, threads), expected);
 }
 
+// Without labels a map sums all classes in one row; what has no label of the schema's adds nothing there,
+// either.
+TEST(Embedding, AMapWithoutLabelsHasOneRowForAllClasses) {
+  constexpr std::size_t kDims = 9, kFeatures = 70, kClasses = 4;
+  std::vector<features::NamedMap> maps{test::rff_map(kDims, kFeatures, "a"),
+                                       test::rff_map(kDims, kFeatures, "b")};
+  maps[1].labelled = false;
+  const Embedder embedder = test::embedder_of(std::move(maps), {kDims}, kClasses, true);
+  ASSERT_EQ(embedder.plan.size(), (kClasses + 1) * kFeatures + kClasses);
+  EXPECT_EQ(test::units_of(embedder.plan).size(), embedder.plan.size());
+  data::Batch records = made_up(200, kDims, kClasses);
+  records.y[3] = -1;
+  records.y[4] = kClasses;
+  for (const int threads : {1, 3}) {
+    const std::vector<std::uint64_t> sums = sums_of(embedder, records, threads);
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+      std::uint64_t all = 0;
+      for (std::size_t c = 0; c < kClasses; ++c) all += sums[c * kFeatures + j];
+      ASSERT_EQ(sums[kClasses * kFeatures + j], all) << j;
+      ASSERT_NE(all, 0u);
+    }
+  }
+}
+
 // The combined bound on the product's own blocks: random Fourier features, second moments of weight w and
 // counts, over pairs of records, hostile ones among them. No pair may be further apart than the bound, and
 // the best comes within 2 %.
@@ -153,14 +177,18 @@ TEST(EmbedSensitivity, NoPairOfRecordsIsFurtherApartThanTheCombinedBound) {
   constexpr std::size_t kDims = 2, kClasses = 2;
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
                   kInf = std::numeric_limits<float>::infinity();
-  for (const double w : {0.5, 1.0, 3.0}) {
+  for (const double w : {0.5, 1.0, 3.0, -1.0}) {  // -1: 1, and random features without labels
+    const bool labelled = w > 0;
     // With a small constant, z is nearly x - 1/2 normalised: records may have orthogonal ones.
     const auto moments = test::make_moments({{"offset", "0.01"}}, test::schema_of({kDims}));
     const auto rff = test::make_rff({.dims = kDims, .features = 2, .length_scale = 0.05, .seed = 3});
-    const Embedder embedder = test::embedder_of(
-        {test::named("moments", moments->clone(), w), test::named("rff", rff)}, {kDims}, kClasses, true);
+    std::vector<features::NamedMap> maps{test::named("moments", moments->clone(), std::fabs(w)),
+                                         test::named("rff", rff)};
+    maps[1].labelled = labelled;
+    const Embedder embedder = test::embedder_of(std::move(maps), {kDims}, kClasses, true);
     const double bound = privacy::combined_sensitivity(embedder.plan.sensitivity_input()).value;
-    ASSERT_NEAR(bound, std::sqrt(std::fmax(4 + 2 * w * w, 2 * (1 + w * w) + 2)), 1e-12);
+    const double other = (labelled ? 2 : 4) + 2 * w * w + 2;
+    ASSERT_NEAR(bound, std::sqrt(std::fmax(4 + 2 * w * w, other)), 1e-12);
 
     data::Batch all = made_up(160, kDims, kClasses);
     for (const float bad : {kNan, kInf, -kInf, 1e30f, 3e38f, -1e6f, 1e-38f}) {

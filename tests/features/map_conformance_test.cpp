@@ -12,6 +12,7 @@
 
 #include "features/features_fixture.hpp"
 #include "features/lies.hpp"
+#include "features/map_cases.hpp"
 #include "support/expect_error.hpp"
 #include "support/maps.hpp"
 
@@ -19,112 +20,6 @@ namespace muffle::features {
 namespace {
 
 using test::MapKeys;
-
-struct MapCase {
-  std::string name, kind;
-  MapKeys settings;
-  std::vector<std::size_t> shape;
-  /// How much of the replace-one bound the search must reach: all of it where records can be opposite.
-  double reaches = 0.5;
-  std::vector<std::size_t> codes = {};  ///< of tables: each column's; then there is no shape
-  std::size_t numbers = 0;              ///< of a table's first columns, as test::table_schema() has them
-};
-void PrintTo(const MapCase& c, std::ostream* out) { *out << c.name; }
-
-std::vector<MapCase> cases() {
-  // With little beside u, records can have orthogonal z; 8 bits shorten z by a few percent.
-  std::vector<MapCase> all{
-      {"rff", "rff", {{"count", "90"}, {"length_scale", "0.05"}}, {3}, 0.75},
-      {"rff_of_images",
-       "rff",
-       {{"count", "62"}, {"length_scale", "2.5"}, {"frequencies", "orthogonal"}, {"seed", "7"}},
-       {2, 5, 6},
-       0.8},
-      {"rff_of_one_frequency", "rff", {{"count", "2"}, {"length_scale", "0.05"}, {"seed", "3"}}, {1}, 0.999},
-      {"structured_rff", "structured-rff", {{"count", "90"}, {"length_scale", "0.05"}}, {3}, 0.7},
-      {"structured_rff_of_images",
-       "structured-rff",
-       {{"count", "302"}, {"length_scale", "2.5"}, {"seed", "7"}},
-       {2, 5, 9},
-       0.7},
-      {"moments_of_images", "moments", {{"offset", "0.1"}, {"coefficients", "4"}}, {1, 12, 10}, 0.98},
-      {"moments_of_colours",
-       "moments",
-       {{"lift", "image"}, {"offset", "0.1"}, {"bits", "20"}},
-       {3, 8, 8},
-       0.98},
-      {"moments_of_fashion_mnist", "moments", {}, {1, 28, 28}, 0.98},
-      {"moments_of_vectors", "moments", {{"offset", "0.1"}}, {5}, 0.98},
-      {"moments_of_8_bits", "moments", {{"lift", "vector"}, {"offset", "0.1"}, {"bits", "8"}}, {5}, 0.9},
-      {"moments_of_fourier",
-       "moments",
-       {{"lift", "fourier"}, {"offset", "0.1"}, {"bits", "12"}, {"coefficients", "16"}},
-       {2},
-       0.98},
-      {"moments_of_hermite",
-       "moments",
-       {{"lift", "hermite"}, {"offset", "0.1"}, {"coefficients", "6"}},
-       {2},
-       0.98},
-      {"hermite_product",
-       "hermite-product",
-       {{"order", "6"}, {"length_scale", "0.5"}, {"subsets", "3"}},
-       {5},
-       0.6},
-      {"hermite_product_of_images",
-       "hermite-product",
-       {{"order", "3"}, {"length_scale", "0.5"}, {"columns", "3"}, {"seed", "7"}},
-       {2, 4, 3},
-       0.5},
-      {"hermite_product_of_one_number",
-       "hermite-product",
-       {{"order", "12"}, {"length_scale", "0.3"}},
-       {1},
-       0.6},
-      {"pairs", "pairs", {}, {}, 0.999, {3, 8, 2}},
-      {"pairs_with_a_constant", "pairs", {}, {}, 0.92, {3, 1, 8, 2}},
-      {"pairs_of_one_column", "pairs", {}, {}, 0.999, {5}},
-      {"pairs_without_singles", "pairs", {{"singles", "0"}, {"leave_out", "[\"b\"]"}}, {}, 0.999, {3, 2, 4}},
-      {"pairs_and_triples",
-       "pairs",
-       {{"triples", "[\"c:a:b\", \"b:c:d\"]"}, {"weights", "[\"a:*=2.5\", \"a:b=0\", \"a:b:c=0.5\"]"}},
-       {},
-       0.999,
-       {3, 2, 4, 16}},
-      {"table_rff",
-       "table-rff",
-       {{"count", "62"}, {"length_scale", "0.3"}, {"frequencies", "orthogonal"}},
-       {},
-       0.75,
-       {4, 3, 5, 6, 2},
-       4},
-      {"table_rff_of_one_frequency",
-       "table-rff",
-       {{"count", "2"}, {"length_scale", "0.05"}, {"seed", "3"}},
-       {},
-       0.9,
-       {4, 3},
-       1},
-      {"table_hermite", "table-hermite", {{"order", "12"}}, {}, 0.45, {4, 3, 5, 6, 2}, 3},
-      {"table_hermite_product",
-       "table-hermite-product",
-       {{"order", "5"}, {"length_scale", "0.5"}},
-       {},
-       0.4,
-       {4, 3, 5, 6, 2},
-       3},
-      {"one_hot", "one-hot", {}, {}, 0.999, {4, 3, 5, 6, 2}, 0},
-      {"one_hot_beside_numbers", "one-hot", {}, {}, 0.999, {4, 3, 5, 6, 2}, 3},
-      {"one_hot_of_a_missing_value", "one-hot", {}, {}, 0.999, {4, 3}, 2},
-  };
-  for (const MapKind& kind : map_kinds()) {
-    const std::string name(kind.name);
-    if (std::any_of(all.begin(), all.end(), [&](const MapCase& c) { return c.kind == name; })) continue;
-    const auto make = [&](const schema::Schema& schema) { test::make_map(name, {}, schema); };
-    all.push_back({test::test_name(name) + "_by_default", name, {}, test::shape_for(make)});
-  }
-  return all;
-}
 
 constexpr std::size_t kClasses = 3;
 
@@ -149,7 +44,7 @@ class MapConformance : public ::testing::TestWithParam<MapCase> {
   MapConformance()
       : schema_(schema_of_case(GetParam())),
         map_(test::make_map(GetParam().kind, GetParam().settings, schema_)),
-        block_(map_->make_block(lattice_)) {}
+        block_(test_block(*map_, lattice_)) {}
 
   std::unique_ptr<FeatureMap> again(const nlohmann::json& json) const {
     const JsonDocument document{"x.mfl", "a release", ""};
@@ -201,7 +96,7 @@ TEST_P(MapConformance, IsWhatItsSchemaAndItsBlockSay) {
   EXPECT_EQ(small->kind(), map_->kind());
   EXPECT_EQ(small->dims(), map_->dims());
   EXPECT_LE(small->features(), map_->features());
-  EXPECT_EQ(small->make_block(lattice_)->features(), small->features());
+  EXPECT_EQ(test_block(*small, lattice_)->features(), small->features());
   EXPECT_EQ(map_->shrunk(map_->features())->to_json(), map_->to_json());
 }
 
@@ -212,7 +107,7 @@ TEST_P(MapConformance, GoesThroughAReleasesHeaderAndBack) {
   EXPECT_EQ(back->coordinates(lattice_), map_->coordinates(lattice_));
   EXPECT_EQ(back->bound().norm, map_->bound().norm);
   const Records records(20, block_->dims(), kClasses);
-  EXPECT_EQ(sums_of(*back->make_block(lattice_), records, kClasses), sums_of(*block_, records, kClasses));
+  EXPECT_EQ(sums_of(*test_block(*back, lattice_), records, kClasses), sums_of(*block_, records, kClasses));
 }
 
 TEST_P(MapConformance, LyingHeadersAreRefused) {
@@ -227,9 +122,9 @@ TEST_P(MapConformance, TheHashIsOfTheMapItsSettingsAndItsRecords) {
   EXPECT_EQ(map_->hash().size(), 64u);
   EXPECT_EQ(map_->hash().find_first_not_of("0123456789abcdef"), std::string::npos);
   EXPECT_EQ(map_->clone()->hash(), map_->hash());
-  MapKeys changes{{"seed", "12345"},     {"order", "5"},     {"length_scale", "0.77"},
-                  {"coefficients", "5"}, {"offset", "0.37"}, {"singles", "0.31"},
-                  {"count", "8"}};
+  MapKeys changes{{"seed", "12345"},     {"order", "5"},      {"length_scale", "0.77"},
+                  {"coefficients", "5"}, {"offset", "0.37"},  {"singles", "0.31"},
+                  {"count", "8"},        {"pool", "channel"}, {"moments", "1"}};
   std::size_t told_apart = 0;
   const auto compare = [&](const FeatureMap& other, const std::string& what) {
     if (other.to_json() == map_->to_json()) return;
@@ -481,7 +376,7 @@ TEST_P(MapConformance, TooLargeATileOrHalfAClassIsABug) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, MapConformance, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Table, MapConformance, ::testing::ValuesIn(map_cases()),
                          [](const auto& c) { return c.param.name; });
 
 TEST(MapTable, NamesAreKnownAndTheirOwn) {

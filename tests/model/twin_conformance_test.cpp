@@ -8,7 +8,9 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/features/mixed.hpp"
 #include "muffle/model/map_twin.hpp"
+#include "muffle/networks/network_block.hpp"
 #include "support/maps.hpp"
+#include "support/networks.hpp"
 
 namespace muffle::model {
 namespace {
@@ -47,8 +49,9 @@ Tensor relaxed(const Tensor& positions) {
 /// Small maps of the kind, of records that it takes and that have a twin.
 std::vector<std::shared_ptr<const features::FeatureMap>> examples(const TwinKind& kind) {
   std::vector<std::shared_ptr<const features::FeatureMap>> out;
-  for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}}) {
-    auto map = test::small_map(kind.name, test::schema_of(shape, kLabels));
+  const test::MapKeys network{{"network", test::small_network()}, {"moments", "2"}};
+  for (const auto& shape : {std::vector<std::size_t>{2}, {5}, {2, 8, 12}, {3, 8, 8}}) {
+    auto map = test::small_map(kind.name, test::schema_of(shape, kLabels), network);
     if (map && twin_columns(*map) > 0) out.push_back(std::move(map));
   }
   if (features::make_map(kind.name)->mixed()) out.push_back(test::small_map(kind.name, mixed_table()));
@@ -75,7 +78,8 @@ TEST_P(EveryTwin, SumsAreTheReleasedMaps) {
   for (const auto& map : maps_) {
     const Tensor x = uniform({kGenerated, static_cast<std::int64_t>(map->dims())}, 1),
                  labels = torch::arange(kGenerated) % 3;
-    const auto block = map->make_block(lattice_);
+    auto block = networks::make_network_block(*map, lattice_);
+    if (!block) block = map->make_block(lattice_);
     const auto workspace = block->make_workspace();
     const Tensor records = x.to(torch::kFloat32);
     std::vector<std::uint64_t> sums(kLabels * block->features());

@@ -28,8 +28,10 @@ enum class Kind { kSigned, kNonnegative, kSecondMoments, kOneHot };
 struct TestBlock {
   Kind kind = Kind::kSigned;
   double norm = 1.0;
-  std::size_t length = 4;            ///< of z for second moments
-  std::vector<std::size_t> columns;  ///< of a one-hot block: their numbers of categories, `length` in all
+  std::size_t length = 4;  ///< of z for second moments
+  std::vector<std::size_t> columns =
+      {};  ///< of a one-hot block: their numbers of categories, `length` in all
+  bool labelled = true;
 };
 
 /// Records of so many categorical columns, held to the bound that the product states for them.
@@ -60,7 +62,8 @@ class Search {
 
   SensitivityInput input() const {
     SensitivityInput in;
-    for (const TestBlock& b : test_.blocks) in.blocks.push_back({b.norm, b.kind != Kind::kSigned, "test"});
+    for (const TestBlock& b : test_.blocks)
+      in.blocks.push_back({b.norm, b.kind != Kind::kSigned, "test", 1.0, b.labelled});
     in.adjacency = test_.adjacency;
     in.counts = test_.lambda > 0;
     in.counts_weight = test_.lambda;
@@ -202,9 +205,9 @@ class Search {
           if (column.empty()) {
             for (const Vector& phi : r.phi) column.emplace_back(phi.size(), 0);
           }
-          if (r.label != label) continue;
-          count += sign * count_units;
+          if (r.label == label) count += sign * count_units;
           for (std::size_t b = 0; b < r.phi.size(); ++b) {
+            if (label != (test_.blocks[b].labelled ? r.label : 0)) continue;
             for (std::size_t j = 0; j < r.phi[b].size(); ++j) column[b][j] += sign * r.phi[b][j];
           }
         }
@@ -229,6 +232,8 @@ std::vector<TestCase> cases() {
   const TestBlock rff{Kind::kSigned, 1.0, 6, {}}, positive{Kind::kNonnegative, 0.6, 5, {}},
       one_hot = one_hot_block({2, 4, 5}), moments{Kind::kSecondMoments, 1.0, 4, {}},
       half{Kind::kSigned, 0.5, 3, {}};
+  TestBlock texture = rff, shades = positive;
+  texture.labelled = shades.labelled = false;
   return {
       {"one signed block", {rff}, kReplace},
       {"one signed block, counts for free", {rff}, kReplace, 1.0},
@@ -244,6 +249,12 @@ std::vector<TestCase> cases() {
       {"signed, non-negative, counts", {rff, one_hot}, kReplace, 0.9},
       {"three blocks, heavy counts", {rff, one_hot, half}, kReplace, 1.5},
       {"signed and second moments, counts", {half, moments}, kReplace, 0.8},
+      {"signed without labels", {texture}, kReplace},
+      {"signed without labels, counts", {texture}, kReplace, 1.0},
+      {"non-negative without labels, counts", {shades}, kReplace, 0.5},
+      {"with and without labels", {half, texture}, kReplace},
+      {"with and without labels, counts, two records a person", {one_hot, texture, shades}, kReplace, 0.9, 2},
+      {"add or remove without labels", {texture, one_hot}, kAdd, 0.4},
       // A start from the closed form: moments, random features, and the proxy.
       {"second moments and two signed blocks",
        {moments, {Kind::kSigned, 0.2, 6, {}}, {Kind::kSigned, 0.1, 4, {}}},

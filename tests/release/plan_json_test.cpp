@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "release/sample_artifact.hpp"
@@ -31,6 +32,30 @@ TEST(PlanJson, SaysAllOfAPlan) {
     EXPECT_EQ(back.size(), plan.size());
     EXPECT_TRUE(hashes.insert(plan_hash(plan)).second) << "another plan has another name";
   }
+}
+
+TEST(PlanJson, SaysWhichMapsAreWithoutLabels) {
+  ReleasePlan plan = sample_plan({.counts = true});
+  ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
+  settings.privacy.epsilon = plan.noise.epsilon;
+  settings.privacy.delta = plan.noise.delta;
+  settings.privacy.max_records_per_person = 1;
+  settings.maps[0].labelled = false;
+  plan = make_plan(settings);
+  EXPECT_EQ(plan.size(), plan.features(0) + plan.classes());
+  const ReleasePlan back = parse_plan(plan_text(plan), "x");
+  EXPECT_FALSE(back.maps[0].labelled);
+  EXPECT_EQ(back.noise.parts, plan.noise.parts);
+  EXPECT_EQ(back.noise.sensitivity.derivation, plan.noise.sensitivity.derivation);
+  EXPECT_NE(back.noise.sensitivity.derivation.find("without labels"), std::string::npos);
+  nlohmann::json lie = plan_json(plan);
+  lie["maps"][0].erase("labelled");
+  expect_error(ExitCode::kProtocol, {"contradicts itself"}, [&] { (void)parse_plan(lie.dump(), "x"); });
+  lie["maps"][0]["labelled"] = true;
+  EXPECT_THROW((void)parse_plan(lie.dump(), "x"), ProtocolError);
+  settings.maps[0] = test::named("m", std::shared_ptr(test::make_moments({}, plan.schema)));
+  settings.maps[0].labelled = false;
+  expect_error(ExitCode::kConfig, {"map.m", "labelled"}, [&] { (void)make_plan(settings); });
 }
 
 TEST(PlanJson, LiesAreRefused) {

@@ -36,11 +36,17 @@ TEST(Recompute, AgreesWithTheCombinedSensitivity) {
   for (const auto adjacency : {privacy::Adjacency::kReplaceOne, privacy::Adjacency::kAddRemoveOne}) {
     for (const bool counts : {false, true}) {
       for (const bool nonnegative : {false, true}) {
-        const privacy::SensitivityInput input{
-            {{1.0, false, ""}, {0.7, nonnegative, ""}}, adjacency, counts, 0.9, 3};
-        EXPECT_NEAR(
-            static_cast<double>(plain_sensitivity(input)) / privacy::combined_sensitivity(input).value, 1,
-            1e-14);
+        for (const bool labelled : {false, true}) {
+          const privacy::SensitivityInput input{
+              {{1.0, false, "", 1.0, labelled}, {0.7, nonnegative, "", 1.0, !labelled}},
+              adjacency,
+              counts,
+              0.9,
+              3};
+          EXPECT_NEAR(
+              static_cast<double>(plain_sensitivity(input)) / privacy::combined_sensitivity(input).value, 1,
+              1e-14);
+        }
       }
     }
   }

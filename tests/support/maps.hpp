@@ -147,10 +147,12 @@ inline std::shared_ptr<const features::FeatureMap> make_rff(const features::RffS
   return features::make_rff_map(spec);
 }
 
-/// A small map of the kind. Null: it takes no such records.
-inline std::unique_ptr<features::FeatureMap> small_map(std::string_view kind, const schema::Schema& schema) {
+/// A small map of the kind. Null: it takes no such records. @param more  keys of kinds that have them
+inline std::unique_ptr<features::FeatureMap> small_map(std::string_view kind, const schema::Schema& schema,
+                                                       const MapKeys& more = {}) {
   std::unique_ptr<features::FeatureMap> map = features::make_map(kind);
   try {
+    for (const auto& [name, value] : more) set_key(*map, name, value);
     set_key(*map, "count", "602");  // more than a kernel's tile, and no multiple of a vector
     map->prepare(schema);
     set_key(*map, "coefficients", "3");

@@ -34,9 +34,12 @@ inline std::vector<double> units_of(const release::ReleasePlan& plan) {
 /// @param x  n x d in [0, 1]  @param y  n labels
 /// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all
 /// is credible
-inline release::Artifact planned_release(const schema::Schema& schema, std::vector<features::NamedMap> maps,
-                                         const std::vector<float>& x, const std::vector<std::int32_t>& y,
-                                         double epsilon = 100.0, std::uint32_t draw = 0) {
+/// @param block_of  makes the blocks of maps that need it
+inline release::Artifact planned_release(
+    const schema::Schema& schema, std::vector<features::NamedMap> maps, const std::vector<float>& x,
+    const std::vector<std::int32_t>& y, double epsilon = 100.0, std::uint32_t draw = 0,
+    std::unique_ptr<features::Block> (*block_of)(const features::FeatureMap&,
+                                                 const features::Lattice&) = nullptr) {
   release::Artifact a;
   static_cast<release::ReleasePlan&>(a) =
       release::make_plan({schema, {}, std::move(maps), epsilon_of(epsilon), false, y.size()});
@@ -47,11 +50,14 @@ inline release::Artifact planned_release(const schema::Schema& schema, std::vect
   const std::size_t d = schema.dims();
   for (std::size_t b = 0; b < a.maps.size(); ++b) {
     a.map_hashes.push_back(a.maps[b].map->hash());
-    const auto block = a.maps[b].map->make_block(a.lattice);
+    std::unique_ptr<features::Block> block;
+    if (block_of) block = block_of(*a.maps[b].map, a.lattice);
+    if (!block) block = a.maps[b].map->make_block(a.lattice);
     const auto workspace = block->make_workspace();
-    std::vector<std::uint64_t> sums(a.classes() * block->features());
+    std::vector<std::uint64_t> sums(a.rows(b) * block->features());
+    const std::vector<std::int32_t> rows = a.maps[b].labelled ? y : std::vector<std::int32_t>(y.size(), 0);
     for (std::size_t first = 0; first < y.size(); first += block->tile())
-      block->accumulate(x.data() + first * d, y.data() + first, std::min(block->tile(), y.size() - first),
+      block->accumulate(x.data() + first * d, rows.data() + first, std::min(block->tile(), y.size() - first),
                         *workspace, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::size_t run =

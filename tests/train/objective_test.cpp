@@ -64,6 +64,34 @@ TEST(Objective, LossAndGradientMatchPlainLoops) {
   }
 }
 
+/// Beside a map of three classes, one whose sums have a single row.
+TEST(Objective, AMapWithoutLabelsIsMatchedAsAWhole) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64), whole = s.target.sum(0, true).contiguous();
+  Matching all = matching(s.frequencies, whole, {0.7});
+  const auto sums = all.sums;
+  all.sums = [sums](const Tensor& x, const Tensor& y) { return sums(x, torch::zeros_like(y)); };
+  const Tensor mean = sums(s.x, torch::zeros_like(labels)) / 7.0;
+  const double expected = 0.7 * (mean - whole).square().sum().item<double>();
+  for (const bool stratified : {true, false}) {
+    const ObjectiveOptions options{.unbiased = false, .stratified = stratified};
+    const Objective alone({all}, options, test::alone()),
+        both({matching(s.frequencies, s.target, s.weights), all}, options, test::alone());
+    EXPECT_NEAR(alone.loss(s.x, labels, 7), expected, 1e-13);
+    EXPECT_NEAR(both.loss(s.x, labels, 7), expected + s.objective(options).loss(s.x, labels, 7), 1e-13);
+    const Tensor x = s.x.clone().requires_grad_();
+    backward(both, x, labels, 7);
+    for (std::int64_t i = 0; i < x.numel(); i += 3) {
+      const auto shifted = [&](double by) {
+        Tensor moved = s.x.clone();
+        moved.view(-1)[i] += by;
+        return both.loss(moved, labels, 7);
+      };
+      EXPECT_NEAR(x.grad().view(-1)[i].item<double>(), (shifted(1e-5) - shifted(-1e-5)) / 2e-5, 1e-8) << i;
+    }
+  }
+}
+
 TEST(Objective, PlainGradientIsTheLosssFiniteDifference) {
   const Small s;
   const Tensor labels = torch::tensor(s.y, torch::kInt64), x = s.x.clone().requires_grad_();

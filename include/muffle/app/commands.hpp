@@ -151,7 +151,7 @@ struct PartyCommand {
   double every_s = 60;                                            ///< of run: between two steps
   std::string html;                                               ///< of status: the page's file; empty: none
   ServeCommand serve;
-  bool with_torch = true;  ///< whether this program sums maps that need LibTorch
+  bool with_torch = false;  ///< whether a site's step sums maps that need LibTorch: not yet
 
   /// Whether this is site_step(), not party_command().
   bool is_site_step() const { return verb == "site step" || verb == "site run"; }

@@ -87,6 +87,10 @@ struct ConfigSources {
 ///         out of range, contradictions. @throws IoError if the file cannot be read.
 Config load_config(const ConfigSources& sources, Stages stages = Stages::all());
 
+/// Whether the sources may name a kind of map that needs LibTorch: by the word, before anything is parsed.
+/// @throws IoError.
+bool may_need_torch(const ConfigSources& sources);
+
 /// A party's folder, as `muffle site init` or `muffle coordinator init` made it, and its settings. Neither
 /// the environment nor the command line changes them: what a site asks for stands in one place.
 struct PartyConfig {

@@ -29,6 +29,8 @@ struct BlockBound {
   bool nonnegative_kernel = false;
   std::string theorem;  ///< one sentence with its source, printed in the privacy statement: of the map alone,
   double scale = 1.0;   ///< by which weighted() multiplied it
+  bool labelled =
+      true;  ///< a record's vector is added to its class's row; false: to the one row that there is
 };
 
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.

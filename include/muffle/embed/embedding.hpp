@@ -26,8 +26,13 @@ struct Embedder {
   std::vector<std::shared_ptr<const features::Block>> blocks;  ///< one for each of plan.maps
 };
 
-/// With every map on the CPU.
-Embedder make_embedder(release::ReleasePlan plan);
+/// Makes the blocks of maps that FeatureMap::make_block() does not, such as networks::make_network_block();
+/// null: not its kind.
+using BlockMaker = std::function<std::unique_ptr<features::Block>(const features::FeatureMap& map,
+                                                                  const features::Lattice& lattice)>;
+
+/// With every map on the CPU. @param first  is asked first; may be empty
+Embedder make_embedder(release::ReleasePlan plan, const BlockMaker& first = {});
 
 /// This rank's partial sums. Private; move-only; wiped on destruction. It has no way to be printed or saved:
 /// it is summed over the sites of a round, or it is all there is (sum_of_one_rank).

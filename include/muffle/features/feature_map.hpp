@@ -15,6 +15,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
+#include "muffle/features/asset.hpp"
 #include "muffle/features/block.hpp"
 #include "muffle/schema/schema.hpp"
 
@@ -116,10 +117,15 @@ class FeatureMap {
   /// Does it read a table's record as numbers and one-hot entries (muffle/features/mixed.hpp)?
   virtual const MixedLayout* mixed() const { return nullptr; }
 
+  /// The public file that it is made by, if it is made by one.
+  virtual Asset* asset() { return nullptr; }
+  const Asset* asset() const { return const_cast<FeatureMap*>(this)->asset(); }
+
   /// Are records summed by code that needs LibTorch? A program without it (muffle-site) declines such rounds.
   virtual bool needs_torch() const { return false; }
 
-  /// The map as it sums records, on the CPU.
+  /// The map as it sums records, on the CPU. @throws ConfigError  a network computes it: that is what
+  /// networks::make_network_block() is for.
   virtual std::unique_ptr<Block> make_block(const Lattice& lattice) const = 0;
 };
 
@@ -165,12 +171,16 @@ struct NamedMap {
   /// Of the release: what a later round counts may be chosen by the released numbers of those before it.
   std::size_t round = 1;
   std::optional<Workload> workload{};  ///< of the first of several rounds
+  bool labelled = true;  ///< D numbers for each class; false: D numbers for all classes together
 
   /// Those of the map, weight included.
   BlockBound bound() const;
   std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   PlainFacts plain_facts(const Lattice& lattice) const;
 };
+
+/// Tells maps of a release where their files lie, as far as `files` has them: by what the files are.
+void find_assets(std::vector<NamedMap>& maps, const AssetFiles& files);
 
 /// True for 1 to 32 lower-case letters, digits and '-', beginning with a letter.
 bool is_map_name(std::string_view text);
@@ -179,9 +189,10 @@ bool is_map_name(std::string_view text);
 struct MapSettings {
   MapRole role = MapRole::kMatch;
   double weight = 1.0;
+  bool labelled = true;
   Cloned<FeatureMap> map;  ///< null: its kind was not said yet
 
-  /// `kind`, `role` and `weight`, then those of the kind.
+  /// `kind`, `role`, `weight` and `labelled`, then those of the kind.
   void declare(settings::Keys& keys);
 };
 
@@ -194,6 +205,8 @@ struct MapsSettings {
   void declare(settings::Keys& keys);
   /// FeatureMap::prepare() of every map.
   void prepare(const schema::Schema& schema);
+  /// The files of those maps that are made by one, as far as they can be read.
+  AssetFiles assets(const schema::Schema& schema) const;
   /// For the records that the schema describes. @throws ConfigError  with all problems of all maps.
   std::vector<NamedMap> resolved(const schema::Schema& schema) const;
 };

@@ -41,6 +41,7 @@ struct SensitivityInput {
 /// block, the distance of two vectors d_b = 2 B_b, or sqrt(2) B_b if their inner product is never negative:
 ///   replace-one    q max( sqrt(sum d_b^2),  sqrt(2 B^2 + 2 lambda^2) )   same label / another label
 ///   add/remove-one q sqrt(B^2 + lambda^2)
+/// where a block without labels counts d_b^2 in place of 2 B_b^2 under another label, too.
 /// with lambda = 0 if no counts are released. For this to be a theorem the sums must keep to the three rules
 /// there, on records that fail a block's check, that are counted, and that have no label of the schema's.
 /// Norms and lambda are 1e-9 to 1e6: squares far from where doubles lose digits.

@@ -19,7 +19,8 @@ namespace muffle::release {
 /// vector, in which units, and with what noise. Built once (make_plan()), from public settings alone;
 /// embedding, the round, the release's file and its readers all go by it.
 ///
-/// The released vector: map after map, each C x D class-major; then, if `counts`, C class counts.
+/// The released vector: map after map, each C x D class-major (without labels: 1 x D); then, if `counts`, C
+/// class counts.
 struct ReleasePlan {
   schema::Schema schema;
   features::Lattice lattice;             ///< of maps that do not bring their own, and of counts
@@ -34,6 +35,8 @@ struct ReleasePlan {
   std::size_t classes() const { return schema.classes; }
   /// D of map b.
   std::size_t features(std::size_t b) const { return maps.at(b).map->features(); }
+  /// Rows of map b: the classes, or 1.
+  std::size_t rows(std::size_t b) const { return maps.at(b).labelled ? classes() : 1; }
   /// Where map b begins; of maps.size(): where the counts do.
   std::size_t offset(std::size_t b) const;
   /// Numbers in the released vector.

@@ -23,6 +23,7 @@ struct Matching {
   std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
   torch::Tensor target;         ///< mu~, C x D, on the device of the records
   std::vector<double> weights;  ///< w_c, C numbers >= 0
+  // A map without labels has 1 in place of C.
 };
 
 /// The sum over maps of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
@@ -69,6 +70,7 @@ class Objective {
 
   std::vector<Matching> maps_;
   std::vector<torch::Tensor> weights_;  ///< of each map, C x 1
+  std::int64_t classes_ = 1;            ///< C; 1 where no map has labels
   ObjectiveOptions options_;
   std::shared_ptr<model::TensorCollective> collective_;
 };

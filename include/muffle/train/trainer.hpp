@@ -31,6 +31,7 @@ struct TrainSetup {
   /// Called after every step, and around what comes before and after them: true after a step stops the
   /// training, like a signal. May be empty.
   comm::Detachment::Heartbeat heartbeat = {};
+  features::AssetFiles assets = {};  ///< files that maps of the release are made by, where they lie here
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.

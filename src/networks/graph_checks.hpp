@@ -1,0 +1,17 @@
+#pragma once
+
+namespace torch::jit {
+struct Module;
+}
+
+// What is read off a network's code before it sees a record: the sensitivity is that of sums of functions of
+// one record each (docs/math.md, "feature maps").
+namespace muffle::networks {
+
+/// It changes attributes of its own while it runs, so that one image's outputs could depend on those before
+/// it.
+bool keeps_state(const torch::jit::Module& module);
+/// All that it does is known to treat the images of a batch one by one. False: it may, or may not.
+bool treats_images_apart(const torch::jit::Module& module);
+
+}  // namespace muffle::networks
