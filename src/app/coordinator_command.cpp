@@ -11,6 +11,7 @@
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
 #include "muffle/round/draft.hpp"
 #include "muffle/round/sync.hpp"
 #include "muffle/site/pins.hpp"
@@ -110,6 +111,24 @@ std::vector<release::Proposal> earlier_proposals(const site::KeyStore& store, ro
   return out;
 }
 
+/// Of a proposal that another one is to take the place of: who has contributed to it has drawn, and does not
+/// again.
+void require_given_up(const ProposedRound& round, round::Exchange& exchange) {
+  const auto given_up = round::read_message(exchange, release::abandonment_name(round.id));
+  if (!given_up)
+    throw ConfigError(
+        fmt::format("the round after that one is proposed already: {}.", release::short_id(round.id)));
+  (void)release::check_abandonment(round, given_up->header);
+  for (const crypto::SignerKey& site : round.proposal.sites) {
+    if (exchange.get(release::contribution_name(round.id, site.key), release::most_bytes(round.length)))
+      throw ConfigError(
+          fmt::format("the round after that one, {}, was abandoned after '{}' had contributed to it: a site "
+                      "draws once for a "
+                      "round, so this release cannot go on. What sites were charged stays charged.",
+                      release::short_id(round.id), site.name));
+  }
+}
+
 /// The next round of a release: what it counts follows from the noisy sums before it.
 round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store, round::Exchange& exchange,
                         const round::Membership& members, const round::Wishes& wishes) {
@@ -118,9 +137,11 @@ round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store
     throw ConfigError("that round is another coordinator's.");
   if (before.last()) throw ConfigError("that round is the last, or the only one, of its release.");
   const std::vector<release::Proposal> proposals = earlier_proposals(store, exchange);
-  if (std::ranges::any_of(
-          proposals, [&](const release::Proposal& p) { return p.later && p.later->before == before.id; }))
-    throw ConfigError("the round after that one is proposed already.");
+  for (const round::Proposals::Entry& entry : round::read_proposals(exchange).rounds) {
+    const std::optional<release::LaterRound>& later = entry.round.proposal.later;
+    if (!later || later->before != before.id || entry.round.coordinator != before.coordinator) continue;
+    require_given_up(entry.round, exchange);
+  }
   const auto read = [&](const std::string& name, std::uint64_t most) { return exchange.get(name, most); };
   std::vector<release::EndedRound> rounds = release::earlier_rounds(before, read);
   const auto message = [&](const std::string& name, std::uint64_t numbers) {

@@ -13,7 +13,7 @@
 
 namespace muffle::app {
 
-round::Synced carry_messages(const PartyCommand& command, bool site) {
+round::Synced carry_messages(const PartyCommand& command, bool site, const Heartbeat& heartbeat) {
   const PartyConfig config = load_party(command.folder, site);
   const std::string& address = command.exchange.empty() ? config.exchange() : command.exchange;
   if (!round::is_far(address))
@@ -22,7 +22,9 @@ round::Synced carry_messages(const PartyCommand& command, bool site) {
         "across a network, such as a server's https://. In a folder that all see, step alone does it.",
         address));
   const auto local = round::make_exchange(round::working_exchange(config.folder, address));
-  const auto remote = round::make_exchange(address, config.config.party->network);
+  http::ClientSettings network = config.config.party->network;
+  network.heartbeat = heartbeat;
+  const auto remote = round::make_exchange(address, network);
   // What the party has sent before (muffle site step): the server must have these very bytes.
   std::vector<std::string> own;
   if (const auto outbox = config.folder / "outbox"; watched::exists(outbox))

@@ -10,6 +10,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/crypto/secret_file.hpp"
+#include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/site/pins.hpp"
 
@@ -118,6 +119,13 @@ void pin(const PartyCommand& command, bool site, std::ostream& out) {
   pins.add(claimed->sender, card, command.words);
   pins.save(command.folder);
   out << fmt::format("{} ({}) is pinned.\n", card.name, roles_in_words(card));
+}
+
+std::vector<std::size_t> taking_part(const release::ProposedRound& round, round::Exchange& exchange) {
+  std::string missing;
+  const auto read = [&](const std::string& name, std::uint64_t most) { return exchange.get(name, most); };
+  const std::vector<release::EndedRound> earlier = release::earlier_rounds(round, read, &missing);
+  return earlier.empty() ? std::vector<std::size_t>() : earlier.front().seal.sites;
 }
 
 fs::path approval_file(const fs::path& folder, const release::ProposedRound& round,

@@ -33,12 +33,15 @@ round::Membership members_of(const site::KeyStore& store, round::Exchange& excha
 void put_own(const site::KeyStore& store, round::Exchange& exchange);
 /// Carries messages between the party's folder and the server that its settings name.
 /// @throws as round::synchronise().
-round::Synced carry_messages(const PartyCommand& command, bool site);
+round::Synced carry_messages(const PartyCommand& command, bool site, const Heartbeat& heartbeat = {});
 /// @throws ProtocolError  messages of the party's own are others there.
 void require_own_words(const round::Synced& synced);
 /// Notes that a card of the exchange is whose it says (site pin, coordinator admit).
 /// @throws ConfigError  no card of that name has the fingerprint.
 void pin(const PartyCommand& command, bool site, std::ostream& out);
+
+/// site::Question::taking_part of a round. Empty also where an earlier message is not there.
+std::vector<std::size_t> taking_part(const release::ProposedRound& round, round::Exchange& exchange);
 
 // What people decided at a site, kept in its folder.
 std::filesystem::path approval_file(const std::filesystem::path& folder, const release::ProposedRound& round,

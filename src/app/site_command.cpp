@@ -138,7 +138,8 @@ struct AtHand {
     const std::vector<SignedHeader> approvals = kept_approvals(store.folder(), round);
     const privacy::LedgerState ledger = config.ledger_state();
     return policy_verdict(config.policy(), site::Pins::load(store.folder()),
-                          {round, self, members.charters, members.round_keys, approvals, ledger, with_torch});
+                          {round, self, members.charters, members.round_keys, approvals, ledger, with_torch,
+                           taking_part(round, *exchange)});
   }
 
   site::KeyStore store;
@@ -181,6 +182,10 @@ void show(const PartyCommand& command, std::ostream& out) {
 void approve(const PartyCommand& command, std::ostream& out) {
   const AtHand at(command);
   const crypto::SiteKey person = crypto::SiteKey::load(command.key);
+  // A proposal can call any round its first, also one that says something else.
+  if (at.round.proposal.later)
+    throw ConfigError(fmt::format("this is a later round of a release: people approve its first one, {}.",
+                                  release::short_id(at.round.first())));
   const std::vector<std::string>& approvers = at.config.policy().approvers;
   if (std::ranges::none_of(approvers, [&](const std::string& line) {
         return crypto::parse_signer_key(line, "policy.approvers").key == person.public_key();

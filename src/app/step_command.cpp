@@ -210,6 +210,14 @@ class Party {
   }
 
   round::StepReport contribute(const ProposedRound& round) {
+    // Anybody's could name a round of ours as its first.
+    if (const auto pinned = site::Pins::load(store_.folder()).coordinator;
+        round.proposal.later && (!pinned || pinned->key != round.coordinator)) {
+      round::StepReport report;
+      report.done.push_back(
+          "a later round by another coordinator than the pinned one: this site has no part in it");
+      return report;
+    }
     return round::contributor_step(round, *exchange_, contributor_job(round));
   }
 
@@ -250,7 +258,8 @@ class Party {
                                                   members_.round_keys,
                                                   approvals,
                                                   ledger,
-                                                  with_torch_});
+                                                  with_torch_,
+                                                  taking_part(round, *exchange_)});
     if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
     if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
     decline(round, verdict.code);
@@ -313,15 +322,21 @@ Outcome coordinator_step(const PartyCommand& command) {
 
 /// Of a party whose exchange is a server: carries messages there and back. A network that is down for a while
 /// ends nothing, nor does a message that one side does not take. @returns what is to be said of it
-std::string carry(const PartyCommand& command) {
+std::string carry(const PartyCommand& command, comm::HostComm& comm) {
   if (!command.exchange.empty() || !round::is_far(load_party(command.folder, true).exchange())) return {};
+  bool network = true;  // or the job itself ends
   try {
-    round::Synced synced = carry_messages(command, true);
+    round::Synced synced = carry_messages(command, true, [&] {
+      network = false;
+      comm.check_peers("carrying messages");
+      network = true;
+    });
     require_own_words(synced);
     synced.fetched.clear();
     synced.sent.clear();
     return in_words(synced);
   } catch (const CommError& e) {
+    if (!network) throw;
     return fmt::format("the exchange was not reached: {}\n", e.what());
   }
 }
@@ -354,9 +369,9 @@ void run(const PartyCommand& command, const std::function<Outcome()>& step, comm
   std::set<crypto::RoundId> waited;
   std::string said;
   for (;;) {
-    std::string carried = carry(command);
+    std::string carried = carry(command, comm);
     Outcome outcome = step();
-    if (const std::string after = carry(command); after != carried) carried += after;
+    if (const std::string after = carry(command, comm); after != carried) carried += after;
     waited.insert(outcome.waiting.begin(), outcome.waiting.end());
     if (outcome.waiting.empty()) {
       out << carried;

@@ -42,7 +42,7 @@ class Client::Connection {
       if (tries <= 1)
         throw CommError(fmt::format("{} Tried {} times; nothing is lost: run the same command again later.",
                                     again.why, settings_.tries));
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, time_left())));
+      pause(std::min(wait, time_left()));
       wait *= 2;
     }
   }
@@ -53,6 +53,13 @@ class Client::Connection {
   std::uint64_t part() const { return part_; }
 
  private:
+  void pause(double seconds) const {
+    constexpr double kBeat = 0.2;
+    for (; seconds > 0; seconds -= kBeat) {
+      beat(settings_.heartbeat);
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, kBeat)));
+    }
+  }
   /// @throws CommError  there is none.
   double time_left() const {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;

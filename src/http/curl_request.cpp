@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
@@ -62,6 +64,21 @@ struct CurlRequest::State {
   bool ours = false, too_long = false;
   std::uint64_t most = 0;
   std::size_t header_bytes = 0;
+
+  Heartbeat heartbeat;
+  std::exception_ptr ended;  // by what the heartbeat threw
+
+  /// libcurl calls it once a second or more often.
+  static int live(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
+    auto& s = *static_cast<State*>(self);
+    try {
+      beat(s.heartbeat);
+      return 0;
+    } catch (...) {
+      s.ended = std::current_exception();
+      return 1;
+    }
+  }
 
   static std::size_t take_body(char* data, std::size_t one, std::size_t bytes, void* self) {
     auto& s = *static_cast<State*>(self);
@@ -153,6 +170,12 @@ CurlRequest::CurlRequest(std::string root, const ClientSettings& settings)
   s.set(CURLOPT_WRITEDATA, &s);
   s.set(CURLOPT_HEADERFUNCTION, &State::take_header);
   s.set(CURLOPT_HEADERDATA, &s);
+  if (settings.heartbeat) {
+    s.heartbeat = settings.heartbeat;
+    s.set(CURLOPT_NOPROGRESS, 0L);
+    s.set(CURLOPT_XFERINFOFUNCTION, &State::live);
+    s.set(CURLOPT_XFERINFODATA, &s);
+  }
   if (!settings.ca.empty()) {
     s.set(CURLOPT_CAINFO, settings.ca.c_str());
     s.set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // these alone
@@ -203,6 +226,7 @@ std::optional<Answer> CurlRequest::attempt(const std::string& path,
   }
   s.set(CURLOPT_RANGE, range.empty() ? static_cast<const char*>(nullptr) : range.c_str());
   const CURLcode code = curl_easy_perform(s.curl);
+  if (s.ended) std::rethrow_exception(std::exchange(s.ended, nullptr));
   Answer answer{static_cast<int>(s.info(CURLINFO_RESPONSE_CODE)), s.body, s.content_range};
   if (code == CURLE_WRITE_ERROR && s.too_long && !s.ours) {  // a long page is somebody's page
     require_ours(answer, again);

@@ -221,6 +221,8 @@ std::string ledger_text(const LedgerState& state) {
         mu_text(c.terms.mu, delta), c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private",
         printable(c.terms.run),
         c.artifact ? (c.terms.alone_mu > 0 ? "contribution sha256 " : "artifact sha256 ") + *c.artifact
+        : c.between_rounds() && c.terms.alone_mu > 0
+            ? fmt::format("{} of its rounds contributed to; the site's next step goes on", c.rounds_kept)
         : c.between_rounds()
             ? fmt::format("{} of its rounds kept; its job, started again, goes on", c.rounds_kept)
             : "no artifact was committed; the charge stays spent");

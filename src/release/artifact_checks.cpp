@@ -42,6 +42,19 @@ void check_count(const Artifact& a, Problems& wrong) {
   }
 }
 
+/// The rounds of one release are by the same parties, under the same charges.
+bool same_parties(const RoundRecord& a, const RoundRecord& b) {
+  return a.coordinator == b.coordinator && a.title == b.title &&
+         std::ranges::equal(a.sites, b.sites,
+                            [](const RoundRecord::Site& x, const RoundRecord::Site& y) {
+                              return x.key == y.key && x.name == y.name && x.charge == y.charge;
+                            }) &&
+         std::ranges::equal(a.holders, b.holders,
+                            [](const RoundRecord::Holder& x, const RoundRecord::Holder& y) {
+                              return x.key == y.key && x.name == y.name;
+                            });
+}
+
 /// Of a release, or of one of those that it was combined from.
 void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
                   const std::optional<RoundRecord>& round, Problems& wrong) {
@@ -61,11 +74,8 @@ void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
   if (apart != nullptr && round && a.parts.empty())
     wrong.unless(a.rounds_before.size() + 1 == a.rounds() &&
                      std::ranges::all_of(a.rounds_before,
-                                         [&](const RoundRecord& r) {
-                                           return r.sites.size() == round->sites.size() &&
-                                                  r.holders.size() == round->holders.size();
-                                         }),
-                 "it names other rounds, or other numbers of sites and key holders in them, than it is of");
+                                         [&](const RoundRecord& r) { return same_parties(r, *round); }),
+                 "it names other rounds than it is of, or others that took part in them");
   wrong.unless(apart != nullptr || a.rounds_before.empty(),
                "it names rounds between institutions, and is of none");
   if (const privacy::DistributedNoise* shares = privacy::distributed(mode))

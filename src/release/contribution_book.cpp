@@ -16,6 +16,13 @@ std::string hash_of(std::string_view message) { return to_hex(sha256(PublicBytes
 
 std::string charged_as(const crypto::RoundId& round) { return "round " + to_hex(round); }
 
+std::optional<std::string> bound_contribution(const ProposedRound& round,
+                                              const privacy::ChargeRecord& charge) {
+  if (round.last()) return charge.pending;
+  const std::size_t number = round.proposal.number();
+  return number <= charge.kept.size() ? std::optional(charge.kept[number - 1]) : std::nullopt;
+}
+
 privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_noise) {
   const privacy::NoisePlan& noise = round.proposal.plan.noise;
   privacy::NoisePlan alone = noise;
@@ -50,12 +57,6 @@ const privacy::ChargeRecord* ContributionBook::charged() const {
   return charges.empty() ? nullptr : charges.back();
 }
 
-std::optional<std::string> ContributionBook::bound(const privacy::ChargeRecord& charge) const {
-  if (round_.last()) return charge.pending;
-  const std::size_t number = round_.proposal.number();
-  return number <= charge.kept.size() ? std::optional(charge.kept[number - 1]) : std::nullopt;
-}
-
 bool ContributionBook::may_begin(const privacy::ChargeRecord& charge) const {
   return charge.between_rounds() && charge.rounds_kept + 1 == round_.proposal.number();
 }
@@ -72,7 +73,7 @@ ContributionBook::Standing ContributionBook::settle(const std::optional<std::str
   if (is_there(file_, "the contribution", "Nothing was charged or drawn.")) kept = read_file(file_);
   const privacy::ChargeRecord* const charge = charged();
   for (const std::optional<std::string>& found : {kept, in_exchange}) {
-    if (!found || (charge != nullptr && bound(*charge) == hash_of(*found))) continue;
+    if (!found || (charge != nullptr && bound_contribution(round_, *charge) == hash_of(*found))) continue;
     throw ProtocolError(fmt::format(
         "there is a contribution of this site to round {} that its ledger {}. Either the ledger, or the "
         "site's folder, was restored from an older copy, or somebody else acts with the site's key. This "

@@ -29,6 +29,15 @@ bool same_people(const std::vector<crypto::SignerKey>& a, const std::vector<cryp
   });
 }
 
+/// A round key is for one round.
+void require_other_keys(const ProposedRound& a, const ProposedRound& b) {
+  for (std::size_t h = 0; h < a.proposal.holders.size(); ++h) {
+    const HolderKey &one = a.proposal.holders[h], &other = b.proposal.holders[h];
+    require_chain(one.point != other.point && one.number != other.number,
+                  "The proposal of a later round names a round key that was used.");
+  }
+}
+
 /// Which contribution of a seal is this site's, by its place in the proposal.
 const SignedHeader* contribution_of(const SealedRound& seal, std::size_t site) {
   const auto at = std::ranges::lower_bound(seal.sites, site);
@@ -83,10 +92,6 @@ void require_follows(const EndedRound& before, const ProposedRound& round) {
   require_chain(
       is.parties == was.parties && same_people(is.sites, was.sites) && same_people(is.holders, was.holders),
       "The proposal of a later round is for other parties.");
-  for (std::size_t h = 0; h < is.holders.size(); ++h)
-    require_chain(
-        is.holders[h].point != was.holders[h].point && is.holders[h].number != was.holders[h].number,
-        "The proposal of a later round names a round key that was used.");
 }
 
 std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const EvidenceReader& read,
@@ -119,7 +124,12 @@ std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const Evidenc
   }
   require_chain(after->id == round.first(), "The rounds of a release do not begin where they say.");
   out.assign(std::make_move_iterator(backwards.rbegin()), std::make_move_iterator(backwards.rend()));
-  for (std::size_t r = 1; r < out.size(); ++r) require_same_sites(out.front(), out[r].round, out[r].seal);
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    if (r > 0) require_same_sites(out.front(), out[r].round, out[r].seal);
+    for (std::size_t later = r + 1; later < out.size(); ++later)
+      require_other_keys(out[r].round, out[later].round);
+    require_other_keys(out[r].round, round);
+  }
   return out;
 }
 

@@ -373,23 +373,36 @@ class Verifier {
     return a.rounds_before.empty() ? a.round->id : a.rounds_before.front().id;
   }
 
-  /// The very bytes that the charge is bound to are those that count. @returns what is to be said of it
+  /// The very bytes that the charge is bound to, round by round, are those that count. @returns what is to be
+  /// said of it
   std::string compare_contribution(const privacy::ChargeRecord& charge,
                                    const RoundRecord::Site& whose) const {
+    const Artifact& a = *out_.artifact;
+    if (charge.rounds_drawn != a.rounds() || charge.kept.size() + 1 != a.rounds())
+      throw ProtocolError(fmt::format("the ledger '{}' charged {} rounds, but the release has {}",
+                                      evidence_.ledger->name, charge.rounds_drawn, a.rounds()));
+    if (!evidence_.messages) return "; whether it is bound to the one that counts, --evidence tells";
+    for (std::size_t r = 0; r < a.rounds(); ++r) {
+      const bool last = r + 1 == a.rounds();
+      compare_contribution(last ? *a.round : a.rounds_before.at(r), whose,
+                           last ? *charge.artifact : charge.kept[r]);
+    }
+    return ", which is the one that counts";
+  }
+
+  void compare_contribution(const RoundRecord& round, const RoundRecord::Site& whose,
+                            const std::string& bound) const {
     crypto::RoundId id{};
     crypto::SitePublicKey key{};
-    if (!evidence_.messages || !crypto::from_hex(out_.artifact->round->id, id) ||
-        !crypto::from_hex(whose.key, key))
-      return "; whether it is bound to the one that counts, --evidence tells";
+    if (!crypto::from_hex(round.id, id) || !crypto::from_hex(whose.key, key)) return;
     const std::string name = contribution_name(id, key);
     const auto bytes = evidence_.messages(name, most_bytes(out_.artifact->values.size()));
     if (!bytes) throw ProtocolError(fmt::format("'{}' is not among the messages", name));
-    if (to_hex(sha256(PublicBytes(*bytes))) != *charge.artifact)
+    if (to_hex(sha256(PublicBytes(*bytes))) != bound)
       throw ProtocolError(
           fmt::format("the ledger '{}' charged for another contribution than '{}', which counts: either the "
                       "site's folder was restored from an older copy, or somebody else acts with its key",
                       evidence_.ledger->name, name));
-    return ", which is the one that counts";
   }
 
   /// What the release states of its sums is so of every round.

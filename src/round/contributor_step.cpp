@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/contribution_book.hpp"
 #include "muffle/release/later_rounds.hpp"
@@ -98,9 +100,9 @@ class ContributorStep {
     }
     if (!round_.last()) {
       if (see_sum(round_, seal.id, exchange_)) {
-        report_.done.push_back(
-            fmt::format("round {} of {} has its sum: the coordinator proposes the next one",
-                        round_.proposal.number(), round_.proposal.plan.rounds()));
+        report_.done.push_back(fmt::format("round {} of {} has its sum", round_.proposal.number(),
+                                           round_.proposal.plan.rounds()));
+        if (counts) await_next(round_, exchange_, job_.clock, report_);
       } else if (!is_abandoned()) {
         wait_for("the key holders' openings and the sum");
       }
@@ -144,7 +146,13 @@ class ContributorStep {
     }
     if (is_abandoned()) return false;
     if (const auto sealed = message_in(exchange_, release::seal_name(round_.id), 0)) {
-      (void)SealedRound(round_, sealed->header);  // or somebody else has put it there
+      const SealedRound seal(round_, sealed->header);  // or somebody else has put it there
+      if (std::ranges::count(seal.seal.contributions, job_.key.public_key(), &release::SignedHeader::sender) >
+          0)
+        throw ProtocolError(
+            "the seal counts a contribution of this site that its ledger does not know: the ledger was "
+            "restored "
+            "from an older copy, or somebody else acts with the site's key. Nothing was charged or drawn.");
       report_.lost = true;
       report_.done.push_back("the round was sealed without this site");
       return false;
@@ -181,10 +189,25 @@ class ContributorStep {
           "the release's first round was sealed without this site: it has no part in this one");
       return false;
     }
-    first_records_ = release::read_contribution(
-                         first.seal.contributions[static_cast<std::size_t>(at - first.sites.begin())],
-                         round_.proposal.holders.size(), round_.shares_keys())
-                         .records;
+    const release::Contribution counted = release::read_contribution(
+        first.seal.contributions[static_cast<std::size_t>(at - first.sites.begin())],
+        round_.proposal.holders.size(), round_.shares_keys());
+    const privacy::LedgerState ledger =
+        privacy::Ledger::preview(job_.book.ledger, job_.book.data_id, job_.book.budget);
+    const privacy::ChargeRecord* const charge = ledger.find_charge(counted.charge);
+    if (charge == nullptr || charge->terms.run != release::charged_as(round_.first()))
+      throw ProtocolError(
+          "the release's first seal counts a contribution of this site that its ledger was not charged for: "
+          "the "
+          "ledger was restored from an older copy, or somebody else acts with the site's key. Nothing was "
+          "drawn.");
+    if (!charge->between_rounds() || charge->rounds_kept + 1 != round_.proposal.number()) {
+      report_.lost = true;
+      report_.done.push_back(
+          "this site did not finish an earlier round of this release: it has no part in this one");
+      return false;
+    }
+    first_records_ = counted.records;
     return true;
   }
 
@@ -250,27 +273,53 @@ class ContributorStep {
 }  // namespace
 
 bool ledger_knows(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {
-  const std::string name = release::contribution_name(round.id, job.key.public_key());
+  const crypto::SitePublicKey own = job.key.public_key();
+  const std::string name = release::contribution_name(round.id, own);
   const std::uint64_t most = release::most_bytes(round.length);
-  const auto is_own = [&](const std::string& bytes) {
-    const release::SignedHeader header = release::parse_message(bytes, name).header;
-    return header.sender == job.key.public_key() && header.round == round.id;
-  };
-  bool made = false;
-  try {
-    const std::filesystem::path kept = outbox(job.folder) / name;
-    if (is_there(kept, "this site's contribution", "Nothing was charged."))
-      made = is_own(read_file(kept, most));
-    if (!made) {
-      if (const auto there = exchange.get(name, most)) made = is_own(*there);
+  std::vector<std::string> made;    // SHA-256 of what bears this site's signature
+  std::vector<std::string> sealed;  // charges of what a seal counts of it
+  const auto look = [](const auto& at) {
+    try {
+      at();
+    } catch (const ProtocolError&) {
+      // It is none of this site's: whoever steps in this very round hears of it.
     }
-  } catch (const ProtocolError&) {
-    // It is none of this site's: whoever steps in this very round hears of it.
-  }
-  if (!made) return true;
+  };
+  const auto note = [&](const std::string& bytes) {
+    const release::SignedHeader header = release::parse_message(bytes, name).header;
+    if (header.sender == own && header.round == round.id) made.push_back(to_hex(sha256(PublicBytes(bytes))));
+  };
+  look([&] {
+    const std::filesystem::path kept = outbox(job.folder) / name;
+    if (is_there(kept, "this site's contribution", "Nothing was charged.")) note(read_file(kept, most));
+  });
+  look([&] {
+    if (const auto there = exchange.get(name, most)) note(*there);
+  });
+  look([&] {
+    const auto message = message_in(exchange, release::seal_name(round.id), 0);
+    if (!message) return;
+    for (const release::SignedHeader& header : SealedRound(round, message->header).seal.contributions) {
+      if (header.sender == own)
+        sealed.push_back(
+            release::read_contribution(header, round.proposal.holders.size(), round.shares_keys()).charge);
+    }
+  });
+  if (made.empty() && sealed.empty()) return true;
   const privacy::LedgerState state =
       privacy::Ledger::preview(job.book.ledger, job.book.data_id, job.book.budget);
-  return !state.charges_for(release::charged_as(round.first())).empty();
+  const auto charges = state.charges_for(release::charged_as(round.first()));
+  return std::ranges::all_of(made,
+                             [&](const std::string& hash) {
+                               return std::ranges::any_of(charges, [&](const privacy::ChargeRecord* charge) {
+                                 return release::bound_contribution(round, *charge) == hash;
+                               });
+                             }) &&
+         std::ranges::all_of(sealed, [&](const std::string& id) {
+           return std::ranges::any_of(charges, [&](const privacy::ChargeRecord* charge) {
+             return charge->id == id && release::bound_contribution(round, *charge);
+           });
+         });
 }
 
 StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job) {

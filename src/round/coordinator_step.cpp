@@ -49,14 +49,22 @@ class CoordinatorStep {
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
     put_strangers_aside();
-    earlier_ = release::earlier_rounds(
-        round_, [&](const std::string& name, std::uint64_t most) { return exchange_.get(name, most); });
     if (const auto given_up = abandonment_.sent()) {
       report_.lost = true;
       report_.done.push_back(
           fmt::format("the round is abandoned ({})", name_of(check_abandonment(round_, given_up->header))));
       return std::move(report_);
     }
+    if (statement_.sent()) {
+      if (round_.last()) {
+        send_release(read_file(release_file()));
+      } else {
+        await_next();
+      }
+      return std::move(report_);
+    }
+    earlier_ = release::earlier_rounds(
+        round_, [&](const std::string& name, std::uint64_t most) { return exchange_.get(name, most); });
     std::optional<Message> sealed = seal_.sent();
     if (!sealed) sealed = seal();
     if (sealed) finish(SealedRound(round_, sealed->header));
@@ -171,14 +179,6 @@ class CoordinatorStep {
   }
 
   void finish(const SealedRound& seal) {
-    if (statement_.sent()) {
-      if (round_.last()) {
-        send_release(read_file(release_file()));
-      } else {
-        await_next();
-      }
-      return;
-    }
     release::Summation sum(round_, seal);
     std::vector<std::size_t> missing;
     for (std::size_t h = 0; h < round_.proposal.holders.size(); ++h) {
@@ -224,7 +224,7 @@ class CoordinatorStep {
     const Proposals all = read_proposals(exchange_);
     if (std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
           return entry.round.coordinator == round_.coordinator && entry.round.proposal.later &&
-                 entry.round.proposal.later->before == round_.id;
+                 entry.round.proposal.later->before == round_.id && !abandoned(entry.round, exchange_);
         }))
       return;
     report_.waits.push_back(

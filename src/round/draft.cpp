@@ -187,6 +187,14 @@ Draft draft_later(release::ReleasePlan plan, const Membership& members,
           "'{}', a key holder, has no unused round key in the exchange (muffle site join).", h.holder.name));
     h = *key;
   }
+  for (const std::size_t site : before.front().seal.sites) {
+    const Member* const member = charter->find(p.sites[site].key);
+    if (member == nullptr || !member->card.site)
+      throw ConfigError(
+          fmt::format("'{}', which contributed to the first round, is no site by charter {} any more: "
+                      "the release cannot go on.",
+                      p.sites[site].name, charter->charter.version));
+  }
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
   return draft;

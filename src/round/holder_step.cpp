@@ -5,6 +5,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
@@ -106,6 +107,14 @@ class HolderStep {
   }
 
   void require_one_seal(const release::SealedRound& seal) const {
+    if (const auto other = journal_.state().seal_of(place()); other && *other != seal.id)
+      throw ProtocolError(
+          fmt::format("There are two seals for round {} of one release: {}, which this key holder has opened "
+                      "or is bound to "
+                      "open under another proposal, and {}. A site that contributed to both would be charged "
+                      "once for two "
+                      "draws, so this one is not opened. Ask the coordinator which, and tell the others.",
+                      round_.proposal.number(), to_hex(*other), to_hex(seal.id)));
     const std::optional<Sha256Digest> known = journal_.state().seal_of(own_.point);
     if (!known || *known == seal.id) return;
     throw ProtocolError(
@@ -114,6 +123,13 @@ class HolderStep {
                     "opened. The coordinator has signed two lists of contributions, or its folder was "
                     "restored from an older copy: ask it which, and tell the others.",
                     own_.number, to_hex(*known), to_hex(seal.id)));
+  }
+
+  /// A later round's place in its release, which is opened once, whatever proposals there are for it. In the
+  /// journal it stands where a round key does.
+  crypto::ExchangePoint place() const {
+    return sha256(PublicBytes(fmt::format("muffle round of a release 1\n{}\n{}\n", to_hex(round_.first()),
+                                          round_.proposal.number())));
   }
 
   /// A seal of fewer than were invited is opened before the deadline only if the others have declined.
@@ -167,6 +183,8 @@ class HolderStep {
           "counts as missing: {}. Nothing was opened.",
           own_.number, round_.shares_keys() ? "others may stand in for it" : "the round makes no release"));
     KeyHolder role(round_, job_.key, job_.round_key(own_.number));
+    if (round_.proposal.later && !journal_.state().seal_of(place()))
+      journal_.add({JournalEntry::Kind::kSeal, round_.id, place(), MessageKind::kSeal, seal.id});
     if (!journal_.state().seal_of(own_.point))
       journal_.add({JournalEntry::Kind::kSeal, round_.id, own_.point, MessageKind::kSeal, seal.id});
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
@@ -284,6 +302,7 @@ class HolderStep {
     }
     if (!statement) return false;
     erase_shares();
+    if (!round_.last()) await_next(round_, exchange_, job_.clock, report_);
     BoundMessage receipt = receipt_message();
     if (receipt.sent()) return true;
     receipt.send(

@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
@@ -10,6 +12,7 @@
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
+#include "muffle/round/consortium_folder.hpp"
 
 namespace muffle::round {
 
@@ -108,6 +111,24 @@ std::optional<SignedHeader> see_sum(const ProposedRound& round, const Sha256Dige
   if (!sum) return std::nullopt;
   release::check_sum(round, seal, sum->header);
   return sum->header;
+}
+
+void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report) {
+  const Proposals all = read_proposals(exchange);
+  if (std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
+        return entry.round.coordinator == round.coordinator && entry.round.proposal.later &&
+               entry.round.proposal.later->before == round.id && !abandoned(entry.round, exchange);
+      }))
+    return;
+  const std::uint64_t until = round.proposal.last_day() + kNextRoundWithin;
+  if (clock.now <= until) {
+    report.waits.push_back(
+        fmt::format("the coordinator's proposal of the next round, until {}", time_text(until)));
+    return;
+  }
+  report.lost = true;
+  report.done.push_back(
+      fmt::format("no next round was proposed until {}; the charge stays spent", time_text(until)));
 }
 
 std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256Digest& seal,

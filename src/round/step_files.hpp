@@ -58,6 +58,10 @@ std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256D
 std::optional<release::SignedHeader> see_sum(const ProposedRound& round, const Sha256Digest& seal,
                                              Exchange& exchange);
 
+/// Of a round that has its sum: waits for the next one's proposal, for as long as kNextRoundWithin at the
+/// most.
+void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report);
+
 /// Why the coordinator has given the round up; none: it has not. What only lies under that name is none.
 std::optional<release::AbandonCode> abandoned(const ProposedRound& round, Exchange& exchange);
 

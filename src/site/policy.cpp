@@ -65,7 +65,14 @@ class Judge {
     return kept("coordinator", fmt::format("'{}' is pinned", pins_.coordinator->name));
   }
 
-  /// Everybody in the proposal is in the charter that it names, the newest that was seen of this coordinator,
+  std::vector<crypto::SignerKey> sites() const {
+    if (q_.taking_part.empty()) return proposal_.sites;
+    std::vector<crypto::SignerKey> out;
+    for (const std::size_t site : q_.taking_part) out.push_back(proposal_.sites.at(site));
+    return out;
+  }
+
+  /// Everybody who takes part is in the charter that it names, the newest that was seen of this coordinator,
   /// under the same name, in that role; no charter of this coordinator has revoked a key of theirs.
   Ruling charter() const {
     const auto named = std::ranges::find(q_.charters, proposal_.charter, &Consortium::id);
@@ -75,7 +82,8 @@ class Judge {
     }
     if (named->coordinator != q_.round.coordinator) return broken("charter", "another coordinator signed it");
     std::string wrong;
-    for (const crypto::SignerKey& site : proposal_.sites) {
+    const std::vector<crypto::SignerKey> taking = sites();
+    for (const crypto::SignerKey& site : taking) {
       const Consortium::Member* member = named->find(site.key);
       if (member == nullptr || member->card.name != site.name || !member->card.site)
         wrong = fmt::format("'{}' is no site by the charter", site.name);
@@ -91,7 +99,7 @@ class Judge {
         wrong = fmt::format("the proposal names version {}, and version {} was seen", named->charter.version,
                             charter.charter.version);
       for (const crypto::SitePublicKey& key : charter.charter.revoked) {
-        if (q_.round.site(key) || q_.round.holder(key))
+        if (std::ranges::count(taking, key, &crypto::SignerKey::key) > 0 || q_.round.holder(key))
           wrong = fmt::format("charter {} has revoked a key of the proposal", charter.charter.version);
       }
     }

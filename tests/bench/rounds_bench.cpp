@@ -98,8 +98,8 @@ void run(std::size_t length, int sites, int holders) {
   measure("a contribution", [&] {
     const release::ChargeBook book{fs::path(in("site")) / "ledger.jsonl", "bench", {}, clock.lock_deadline};
     const auto yes = [] { return round::SiteVerdict{round::SiteVerdict::Answer::kYes, ""}; };
-    const auto embedded = [&](const release::ReleasePlan& plan) {
-      return round::OwnSums{embed::PartialSum(plan.size()), 0};
+    const auto embedded = [&](const round::ProposedRound& asked) {
+      return round::OwnSums{embed::PartialSum(asked.length), 0};
     };
     round::contributor_step(round, *alone, {world.sites[0], in("site"), book, clock, yes, embedded, {}});
   });

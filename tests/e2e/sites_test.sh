@@ -189,15 +189,44 @@ rounds() {
   check "one charge a site" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 3
   says 0 'round 1 of 2' "$MUFFLE" round status "$exchange"
   says 0 'nothing more is charged' "$MUFFLE" site show "$(basename "$release" -release.mfl)" --site "$work/learned/site-1"
+  ends 0 "$MUFFLE" keygen --name bob --out "$work/bob"
+  says 78 'people approve its first one' "$MUFFLE" site approve "$(basename "$release" -release.mfl)" --key "$work/bob/bob.key" --site "$work/learned/site-1"
   local coordinator=(coordinator propose --coordinator "$work/learned/coordinator")
   says 78 'is proposed already' "$MUFFLE" "${coordinator[@]}" --after "$first"
   says 78 'is the last' "$MUFFLE" "${coordinator[@]}" --after "$(basename "$release" -release.mfl)"
   ends 2 "$MUFFLE" "${coordinator[@]}" --after "$first" --title again
   ends 2 "$MUFFLE" "${coordinator[@]}" --title again
+  again_under_a_new_charter
   mkdir "$work/fit"
   cp "$release" "$work/fit/release.mfl"
   ends 0 "$MUFFLE" train --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv --set privacy.rounds=2 \
     --set data.expected_records=100 --set model.generator=pair-graph --release "$work/fit/release.mfl" --out "$work/fit"
+}
+
+# A second release of theirs. All decline its second round for a new charter; it is abandoned, proposed again, and released.
+again_under_a_new_charter() {
+  local i first
+  coordinator=(--coordinator "$work/learned/coordinator")
+  all() { for i in 1 2 3; do ends "$1" "$MUFFLE" site "$2" --site "$work/learned/site-$i"; done; }
+  study | sed 's/^epsilon = .*/epsilon = 0.5/' >"$work/second.toml"
+  ends 0 "$MUFFLE" coordinator propose "${coordinator[@]}" --title second --config "$work/second.toml" --set privacy.rounds=2 --set data.expected_records=100
+  all 0 step
+  ends 0 "$MUFFLE" coordinator step "${coordinator[@]}"
+  all 0 step
+  says 0 'published the noisy sum of round 1 of 2' "$MUFFLE" coordinator step "${coordinator[@]}"
+  first=$("$MUFFLE" coordinator step "${coordinator[@]}" | sed -n 's/.*propose --after \([0-9a-f]*\).*/\1/p')
+  ends 0 "$MUFFLE" coordinator propose "${coordinator[@]}" --after "$first"
+  ends 0 "$MUFFLE" coordinator charter "${coordinator[@]}" --title "new rules"
+  all 0 step
+  all 0 join
+  says 69 'the round is abandoned: 0 contributions came' "$MUFFLE" coordinator step "${coordinator[@]}"
+  says 69 "propose --after $first" "$MUFFLE" coordinator step "${coordinator[@]}"
+  ends 0 "$MUFFLE" coordinator propose "${coordinator[@]}" --after "$first"
+  all 69 step # for the round that was abandoned
+  ends 69 "$MUFFLE" coordinator step "${coordinator[@]}"
+  all 69 step
+  says 69 'released [0-9]+ numbers' "$MUFFLE" coordinator step "${coordinator[@]}"
+  check "two charges a site, for two releases" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 6
 }
 
 # A whole round, each act a process; and what it refuses.

@@ -1,7 +1,7 @@
 // Messages of a round between institutions and of their consortium. Input: R and a file, or one of P C S O, B
-// (contribution with boxes), Q (request for stand-ins), I (stand-in), K (card), H (charter), N (round keys),
-// and D (decline), A (abandonment), X (release) and T (receipt) of one round, and a body as JSON, which a
-// signature would keep from a fuzzer: what a signed message of that kind says.
+// (contribution with boxes), Q (request for stand-ins), I (stand-in), U (sum), K (card), H (charter), N
+// (round keys), and D (decline), A (abandonment), X (release) and T (receipt) of one round, and a body as
+// JSON, which a signature would keep from a fuzzer: what a signed message of that kind says.
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/release/membership.hpp"
@@ -104,6 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (kind == 'S') {
       const release::Seal seal = release::read_seal(header, 4);
       fuzz::demand(release::body_of(seal) == header.body, "one seal, one spelling");
+    } else if (kind == 'U') {
+      fuzz::demand(body_of(release::read_sum(header, 3)) == header.body, "one sum, one spelling");
     } else if (kind == 'K') {
       header.kind = release::MessageKind::kCard;
       fuzz::demand(body_of(release::read_card(header, "x")) == header.body, "one card, one spelling");

@@ -163,6 +163,11 @@ void messages() {
   shares.parties.missing_holders = 1;
   shares.stand_in_until = shares.open_until;
   add('P', MessageKind::kProposal, body_of(shares), {}, "-missing");
+  Proposal later = proposal;
+  later.plan = testing_artifact::rounds_plan();
+  later.later = {2, {}, {}, {}};
+  add('P', MessageKind::kProposal, body_of(later), {}, "-later");
+  add('U', MessageKind::kSum, body_of(Sum{std::vector<Sha256Digest>(3), true}), {6, 7});
   Card card{.name = "north", .box = crypto::ExchangeKey::generate().point(), .coordinator = true};
   const SignedHeader coordinator = add('K', MessageKind::kCard, body_of(card), {});
   const crypto::SiteKey south = crypto::SiteKey::generate("south");

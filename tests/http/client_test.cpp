@@ -57,6 +57,23 @@ TEST_F(ClientTest, Addresses) {
   expect_error(ExitCode::kConfig, {"ca = \"nowhere.pem\""}, [&] { list("https://127.0.0.1:1"); });
 }
 
+// Other ranks of a site's job wait for root's sign of life, and a request to stop must be heard.
+TEST_F(ClientTest, LivesWhileItWaitsAndEndsWhenItIsTold) {
+  const Stranger slow([](const auto&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    return page("200 OK", "", "late");
+  });
+  int beats = 0;
+  settings_.tries = 1;
+  settings_.heartbeat = [&] {
+    if (++beats == 2) throw Error(ExitCode::kStopped, "told to stop");
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  expect_error(ExitCode::kStopped, {"told to stop"}, [&] { list(at(slow)); });
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+  EXPECT_EQ(beats, 2);
+}
+
 TEST_F(ClientTest, NobodyThere) {
   int port = 0;
   {

@@ -120,6 +120,59 @@ TEST(SeveralRounds, ARoundIsDrawnOnceWhateverProposalsThereAre) {
   EXPECT_FALSE(s.c.is_in_exchange(contribution_name(b.id, s.c.world.sites[0].public_key())));
 }
 
+// Also where its whole folder is an older copy: what it has sent before is a trace that stops it everywhere.
+TEST(SeveralRounds, ARestoredSiteDrawsNoRoundTwice) {
+  SeveralRounds s;
+  s.run(0);
+  const std::string ledger = read_file(s.c.ledger(0));
+  const Proposal one = s.next();
+  Proposal other = one;
+  other.contribute_until -= 7;
+  const ProposedRound a = s.proposed(one), b = s.proposed(other);
+  s.site(a, 0);
+  const ContributorJob job = s.c.job_of(0, s.c.before());
+  EXPECT_TRUE(ledger_knows(a, *s.c.exchange, job));
+  EXPECT_TRUE(ledger_knows(s.rounds[0], *s.c.exchange, job));
+  write_file_atomically(s.c.ledger(0), ledger);
+  EXPECT_FALSE(ledger_knows(a, *s.c.exchange, job)) << "by its copy in the outbox";
+  const std::string name = contribution_name(a.id, s.c.world.sites[0].public_key());
+  fs::remove(outbox(s.c.of(s.c.world.sites[0])) / name);
+  EXPECT_FALSE(ledger_knows(a, *s.c.exchange, job)) << "by the one in the exchange";
+  // Only a seal shows it.
+  for (const std::size_t i : {1u, 2u, 3u}) s.site(a, i);
+  coordinator_step(a, *s.c.exchange,
+                   {s.c.world.coordinator, s.c.of(s.c.world.coordinator), s.c.clock(s.c.before()), "1.2.3"});
+  ASSERT_TRUE(s.c.is_in_exchange(seal_name(a.id)));
+  fs::remove(s.c.folder / "exchange" / name);
+  EXPECT_FALSE(ledger_knows(a, *s.c.exchange, job)) << "by the seal";
+  EXPECT_TRUE(ledger_knows(b, *s.c.exchange, job));
+}
+
+// The second wall: an honest key holder opens one seal for a round of a release, under whichever proposal.
+TEST(SeveralRounds, AKeyHolderOpensARoundOnceWhateverProposalsThereAre) {
+  SeveralRounds s;
+  s.run(0);
+  Proposal other = s.next();
+  s.propose();
+  for (std::size_t i = 0; i < 4; ++i) s.site(1, i);
+  s.coordinator(1);
+  s.holder(1, 0);
+  // The same round again, with other keys; its contributions and seal are copies under its name.
+  other.contribute_until -= 7;
+  for (std::size_t h = 0; h < 3; ++h) {
+    other.holders[h].number = 50 + h;
+    other.holders[h].point = SeveralRounds::round_key(50 + h).point();
+  }
+  const ProposedRound again = s.proposed(other);
+  std::vector<SignedHeader> contributions;
+  for (std::size_t i = 0; i < 4; ++i)
+    contributions.push_back(parse_message(s.c.world.contribution(again, i), "contribution").header);
+  s.c.exchange->put(seal_name(again.id), make_seal(again, s.c.world.coordinator, contributions));
+  s.rounds.push_back(again);
+  expect_error(ExitCode::kProtocol, {"two seals for round 2 of one release"}, [&] { s.holder(2, 0); });
+  EXPECT_FALSE(s.erased.contains(50));
+}
+
 TEST(SeveralRounds, WhoIsInTheFirstSealIsInAll) {
   SeveralRounds s;
   for (const std::size_t i : {0u, 1u, 3u}) s.site(0, i);
@@ -199,6 +252,11 @@ TEST(SeveralRounds, AProposalThatDoesNotFollowDrawsNothing) {
   }
   const ProposedRound early = s.proposed(third);
   EXPECT_SAID(s.site(early, 0), "which this round goes on from");
+  // Nor do its key holders' keys of the first round open a third one.
+  s.run(1);
+  Proposal used = s.next();
+  used.holders[0] = s.rounds[0].proposal.holders[0];
+  expect_error(ExitCode::kProtocol, {"round key that was used"}, [&] { s.site(s.proposed(used), 0); });
 }
 
 TEST(SeveralRounds, ALedgerOfAnEarlierDayIsFoundOut) {
@@ -216,7 +274,36 @@ TEST(SeveralRounds, ALedgerOfAnEarlierDayIsFoundOut) {
   fs::remove(s.c.ledger(0));
   fs::remove(s.c.folder / "exchange" / names(1));
   fs::remove(outbox(s.c.of(s.c.world.sites[0])) / names(1));
-  expect_error(ExitCode::kProtocol, {"no charge for the first round"}, [&] { s.site(1, 0); });
+  expect_error(ExitCode::kProtocol, {"was not charged for", "restored from an older copy"},
+               [&] { s.site(1, 0); });
+}
+
+TEST(SeveralRounds, ASitesLedgerVouchesForEveryRound) {
+  SeveralRounds s;
+  std::string first;
+  for (std::size_t r = 0; r < 3; ++r) {
+    if (r > 0) s.propose();
+    s.run(r);
+    if (r == 0) first = read_file(s.c.ledger(1));
+  }
+  const std::string release = s.c.in_exchange(release_name(s.rounds[2].id));
+  // Round 1's contribution is replaced by another one of the same site: the release is of the first.
+  const std::string name = contribution_name(s.rounds[0].id, s.c.world.sites[1].public_key());
+  Message other = parse_message(s.c.in_exchange(name), name);
+  other.numbers[0] += 1;
+  const std::string forged =
+      message_bytes(sign(other.header, s.c.world.sites[1], other.numbers), other.numbers);
+  Evidence evidence;
+  evidence.name = "release.mfl";
+  evidence.release = release;
+  evidence.messages = [&](const std::string& which, std::uint64_t most) -> std::optional<std::string> {
+    return which == name ? forged : s.c.exchange->get(which, most);
+  };
+  evidence.ledger = {"ledger", read_file(s.c.ledger(1))};
+  EXPECT_NE(failures(verify_release(evidence)).find("charged for another contribution than '" + name),
+            std::string::npos);
+  evidence.ledger = {"ledger", first};
+  EXPECT_NE(failures(verify_release(evidence)).find("ledger"), std::string::npos);
 }
 
 TEST(SeveralRounds, VerifyNoticesASumThatIsNone) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "muffle/core/heartbeat.hpp"
 #include "muffle/core/settings.hpp"
 
 /// Messages of rounds between institutions over HTTPS. It carries files that are signed, and masked where
@@ -21,6 +22,7 @@ struct ClientSettings {
   double connect_s = 30;      ///< until there is a connection
   double request_s = 90;      ///< for one request in all
   double total_s = 4 * 3600;  ///< for all that one client does, however little comes with each answer
+  Heartbeat heartbeat{};      ///< called some times a second while it waits; what it throws ends the request
 };
 
 /// Whether it begins as the address of a server does.

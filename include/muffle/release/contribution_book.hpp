@@ -48,8 +48,6 @@ class ContributionBook {
  private:
   bool is_own(const std::string& bytes) const;
   const privacy::ChargeRecord* charged() const;
-  /// SHA-256 of the contribution that the charge is bound to in this round; none: it is to none.
-  std::optional<std::string> bound(const privacy::ChargeRecord& charge) const;
   bool may_begin(const privacy::ChargeRecord& charge) const;
 
   const ProposedRound& round_;
@@ -60,6 +58,9 @@ class ContributionBook {
   std::string bytes_, charge_;
 };
 
+/// SHA-256 of the contribution to this round that a charge is bound to; none: it is to none.
+std::optional<std::string> bound_contribution(const ProposedRound& round,
+                                              const privacy::ChargeRecord& charge);
 /// What the charge for a release is called in a site's ledger, by its first round.
 std::string charged_as(const crypto::RoundId& round);
 /// What a release costs a site that contributes to all its rounds, under its own ledger.

@@ -38,6 +38,9 @@ struct StepReport {
 std::filesystem::path outbox(const std::filesystem::path& party);
 std::filesystem::path drafts(const std::filesystem::path& party);
 
+/// How long after a round's last day its parties still wait for the proposal of the next one: 30 days.
+inline constexpr std::uint64_t kNextRoundWithin = 30 * std::uint64_t{86'400};
+
 /// By what a party tells the time, and how it waits. Seconds since 1970.
 struct StepClock {
   std::uint64_t now = 0;
@@ -80,9 +83,10 @@ struct ContributorJob {
 /// @throws DataError, ConfigError, IoError, CommError.
 StepReport contributor_step(const ProposedRound& round, Exchange& exchange, const ContributorJob& job);
 
-/// Whether a contribution of this site's to the round, if there is one in the exchange or in its outbox, is
-/// charged in its ledger. If not, the ledger is an older copy: a site contributes nowhere on top of one, or
-/// it would spend what is spent already. Public. @throws IoError, ProtocolError  the ledger cannot be read.
+/// Whether what there is of this site's contribution to the round, in the exchange, in its outbox or counted
+/// by a seal, is what its ledger is bound to. If not, the ledger is an older copy: a site contributes nowhere
+/// on top of one, or it would spend what is spent already. Public. @throws IoError, ProtocolError  the ledger
+/// cannot be read.
 bool ledger_knows(const ProposedRound& round, Exchange& exchange, const ContributorJob& job);
 
 struct HolderJob {

@@ -42,6 +42,9 @@ struct Question {
   std::span<const release::SignedHeader> approvals;   ///< kept at this site
   const privacy::LedgerState& ledger;                 ///< the site's own, with its budget
   bool with_torch = true;  ///< whether the program that asks sums maps that need LibTorch
+  /// Of a later round: the sites of the first one's seal, by their place in the proposal. Empty: all take
+  /// part.
+  std::vector<std::size_t> taking_part{};
 };
 
 /// What one rule says.
