@@ -54,6 +54,7 @@ mount --bind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
 trap 'umount "$root/dev/shm" "$root/dev" "$root/proc" 2>/dev/null || true; rm -rf --one-file-system "$work" || true' EXIT
 ends 0 user 'muffle doctor --out doctor'
+# shellcheck disable=SC2016  # the user's shell expands it
 ends 0 user 'for c in mpirun pkill setsid setpriv; do command -v $c || exit 1; done' # which the launchers call
 start=$SECONDS
 ends 0 user 'muffle-local 2 run --config fashion-mnist-moments.toml --out run'
