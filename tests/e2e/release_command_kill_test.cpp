@@ -23,7 +23,7 @@ std::size_t stride() {
 #ifdef MUFFLE_SANITIZED
   return 16;
 #else
-  return test::thorough() ? 1 : 8;
+  return test::thorough() ? 1 : 13;
 #endif
 }
 
