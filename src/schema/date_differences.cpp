@@ -61,6 +61,7 @@ bool can_count(const Table& table, std::size_t rule, std::size_t later, std::siz
   const Column &a = table.columns[earlier], &b = table.columns[later];
   if (later == earlier || a.type != b.type || !is_date(b) || !a.is_feature() || !b.is_feature()) return false;
   if (!b.learned || b.since || a.since || a.missing) return false;
+  if (!(a.lo <= a.hi && b.lo <= b.hi)) return false;  // refused later
   for (const Column& c : table.columns) {
     if (c.since == later) return false;
   }
