@@ -89,6 +89,12 @@ bool keeps_state(const torch::jit::Module& module) {
   });
 }
 
+bool tells(const torch::jit::Module& module) {
+  static const std::set<std::string> kTelling{"prim::Print", "aten::warn", "aten::save"};
+  return !all_nodes(*code_of(module)->block(),
+                    [](Node& node) { return !kTelling.contains(node.kind().toQualString()); });
+}
+
 bool treats_images_apart(const torch::jit::Module& module) {
   return all_nodes(*code_of(module)->block(), one_by_one);
 }

@@ -11,6 +11,8 @@ namespace muffle::networks {
 /// It changes attributes of its own while it runs, so that one image's outputs could depend on those before
 /// it.
 bool keeps_state(const torch::jit::Module& module);
+/// It prints, warns or writes files while it runs, which would tell of records.
+bool tells(const torch::jit::Module& module);
 /// All that it does is known to treat the images of a batch one by one. False: it may, or may not.
 bool treats_images_apart(const torch::jit::Module& module);
 

@@ -134,6 +134,8 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
       throw ConfigError(
           "it changes its own attributes while it runs, so that one image's outputs could depend on "
           "another's");
+    if (tells(opened->module))
+      throw ConfigError("it prints, warns or writes files while it runs, which would tell of records");
     const torch::NoGradGuard no_grad;
     for (const Tensor& output : opened->run(trial_images(kTrialImages, spec))) {
       if (output.scalar_type() != torch::kFloat32) throw ConfigError("its outputs are no float32 numbers");

@@ -80,9 +80,15 @@ class PerceptualBlock final : public features::Block {
  private:
   std::vector<Tensor> run(const Tensor& images) const {
     const torch::NoGradGuard no_grad;
-    std::vector<Tensor> outputs = network_->outputs(images);
-    for (Tensor& output : outputs) output = output.contiguous();
-    return outputs;
+    try {
+      std::vector<Tensor> outputs = network_->outputs(images);
+      for (Tensor& output : outputs) output = output.contiguous();
+      return outputs;
+    } catch (const std::exception&) {  // what a network says may hold numbers of an image
+      throw ConfigError(
+          "the network of a perceptual map fails on an image, and what it says of it is not shown: use one "
+          "that takes all images of its shape. Nothing was charged.");
+    }
   }
 
   bool lattice_values(const std::vector<Tensor>& outputs, std::size_t i, std::int32_t* values) const {

@@ -38,13 +38,6 @@ void require_other_keys(const ProposedRound& a, const ProposedRound& b) {
   }
 }
 
-/// Which contribution of a seal is this site's, by its place in the proposal.
-const SignedHeader* contribution_of(const SealedRound& seal, std::size_t site) {
-  const auto at = std::ranges::lower_bound(seal.sites, site);
-  if (at == seal.sites.end() || *at != site) return nullptr;
-  return &seal.seal.contributions[static_cast<std::size_t>(at - seal.sites.begin())];
-}
-
 }  // namespace
 
 EndedRound::EndedRound(ProposedRound proposed, const SignedHeader& sealed, const Message& summed)
@@ -135,7 +128,7 @@ std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const Evidenc
 
 void require_goes_on(const EndedRound& first, std::size_t site, const Contribution& contribution) {
   const std::string& name = first.round.proposal.sites.at(site).name;
-  const SignedHeader* const was = contribution_of(first.seal, site);
+  const SignedHeader* const was = first.seal.contribution_of(site);
   require_chain(was != nullptr, fmt::format("'{}' has no part in the first round of this release.", name));
   const Contribution before =
       read_contribution(*was, first.round.proposal.holders.size(), first.round.shares_keys());

@@ -87,6 +87,12 @@ SealedRound::SealedRound(const ProposedRound& round, const SignedHeader& header)
                        round.proposal.parties.least));
 }
 
+const SignedHeader* SealedRound::contribution_of(std::size_t site) const {
+  const auto at = std::ranges::lower_bound(sites, site);
+  if (at == sites.end() || *at != site) return nullptr;
+  return &seal.contributions[static_cast<std::size_t>(at - sites.begin())];
+}
+
 Opening check_opening(const ProposedRound& round, const SealedRound& seal, const SignedHeader& header) {
   require_of_round(round, header, MessageKind::kOpening, seal.id);
   if (!round.holder(header.sender))

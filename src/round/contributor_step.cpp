@@ -40,10 +40,8 @@ class ContributorStep {
         report_.waits.clear();
         report_.done.push_back(
             "this site has drawn its share of the noise for this round, once for its charge, and was cut off "
-            "before "
-            "the contribution was kept, or made it under another proposal. The charge stays spent, and no "
-            "second "
-            "contribution is drawn for it: this site has no part in the round");
+            "before the contribution was kept, or made it under another proposal. The charge stays spent: "
+            "no second contribution is drawn for it, and this site has no part in the round");
         break;
       case ContributionBook::Standing::kNew:
         if (may_contribute()) contribute();
@@ -151,8 +149,8 @@ class ContributorStep {
           0)
         throw ProtocolError(
             "the seal counts a contribution of this site that its ledger does not know: the ledger was "
-            "restored "
-            "from an older copy, or somebody else acts with the site's key. Nothing was charged or drawn.");
+            "restored from an older copy, or somebody else acts with the site's key. Nothing was charged or "
+            "drawn.");
       report_.lost = true;
       report_.done.push_back("the round was sealed without this site");
       return false;
@@ -180,27 +178,24 @@ class ContributorStep {
       report_.waits.push_back(fmt::format("'{}', which this round goes on from", missing));
       return false;
     }
-    const std::size_t own = round_.site(job_.key.public_key()).value();
-    const release::SealedRound& first = earlier.front().seal;
-    const auto at = std::ranges::lower_bound(first.sites, own);
-    if (at == first.sites.end() || *at != own) {
+    const release::SignedHeader* const first =
+        earlier.front().seal.contribution_of(round_.site(job_.key.public_key()).value());
+    if (first == nullptr) {
       report_.lost = true;
       report_.done.push_back(
           "the release's first round was sealed without this site: it has no part in this one");
       return false;
     }
-    const release::Contribution counted = release::read_contribution(
-        first.seal.contributions[static_cast<std::size_t>(at - first.sites.begin())],
-        round_.proposal.holders.size(), round_.shares_keys());
+    const release::Contribution counted =
+        release::read_contribution(*first, round_.proposal.holders.size(), round_.shares_keys());
     const privacy::LedgerState ledger =
         privacy::Ledger::preview(job_.book.ledger, job_.book.data_id, job_.book.budget);
     const privacy::ChargeRecord* const charge = ledger.find_charge(counted.charge);
     if (charge == nullptr || charge->terms.run != release::charged_as(round_.first()))
       throw ProtocolError(
-          "the release's first seal counts a contribution of this site that its ledger was not charged for: "
-          "the "
-          "ledger was restored from an older copy, or somebody else acts with the site's key. Nothing was "
-          "drawn.");
+          "the release's first seal counts a contribution of this site that its ledger was not charged "
+          "for: the ledger was restored from an older copy, or somebody else acts with the site's key. "
+          "Nothing was drawn.");
     if (!charge->between_rounds() || charge->rounds_kept + 1 != round_.proposal.number()) {
       report_.lost = true;
       report_.done.push_back(
@@ -240,8 +235,7 @@ class ContributorStep {
     if (first_records_ && own.records != *first_records_)
       throw DataError(
           "this site has another number of records than in the first round of this release, and all rounds "
-          "are "
-          "of the same ones: put the same files back. Nothing was drawn.");
+          "are of the same ones: put the same files back. Nothing was drawn.");
     // From the charge to its COMMIT the ledger is locked. Charged this late, bad records have cost nothing.
     ContributionBook kept = book();
     if (kept.settle(in_exchange()) != ContributionBook::Standing::kNew)

@@ -12,7 +12,6 @@
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
-#include "muffle/round/consortium_folder.hpp"
 #include "muffle/round/parties.hpp"
 #include "step_files.hpp"
 
@@ -221,12 +220,7 @@ class CoordinatorStep {
   }
 
   void await_next() {
-    const Proposals all = read_proposals(exchange_);
-    if (std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
-          return entry.round.coordinator == round_.coordinator && entry.round.proposal.later &&
-                 entry.round.proposal.later->before == round_.id && !abandoned(entry.round, exchange_);
-        }))
-      return;
+    if (next_is_proposed(round_, exchange_)) return;
     report_.waits.push_back(
         fmt::format("a person who proposes the next round: `muffle coordinator propose --after {}`",
                     release::short_id(round_.id)));

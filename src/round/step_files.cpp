@@ -113,13 +113,16 @@ std::optional<SignedHeader> see_sum(const ProposedRound& round, const Sha256Dige
   return sum->header;
 }
 
-void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report) {
+bool next_is_proposed(const ProposedRound& round, Exchange& exchange) {
   const Proposals all = read_proposals(exchange);
-  if (std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
-        return entry.round.coordinator == round.coordinator && entry.round.proposal.later &&
-               entry.round.proposal.later->before == round.id && !abandoned(entry.round, exchange);
-      }))
-    return;
+  return std::ranges::any_of(all.rounds, [&](const Proposals::Entry& entry) {
+    return entry.round.coordinator == round.coordinator && entry.round.proposal.later &&
+           entry.round.proposal.later->before == round.id && !abandoned(entry.round, exchange);
+  });
+}
+
+void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report) {
+  if (next_is_proposed(round, exchange)) return;
   const std::uint64_t until = round.proposal.last_day() + kNextRoundWithin;
   if (clock.now <= until) {
     report.waits.push_back(

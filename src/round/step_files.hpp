@@ -58,6 +58,9 @@ std::optional<SeenRelease> see_release(const ProposedRound& round, const Sha256D
 std::optional<release::SignedHeader> see_sum(const ProposedRound& round, const Sha256Digest& seal,
                                              Exchange& exchange);
 
+/// Whether the coordinator has proposed the round that goes on from this one, and has not given it up.
+bool next_is_proposed(const ProposedRound& round, Exchange& exchange);
+
 /// Of a round that has its sum: waits for the next one's proposal, for as long as kNextRoundWithin at the
 /// most.
 void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report);

@@ -94,6 +94,10 @@ TEST_F(NetworkFiles, NoImageHasAPartInAnothersOutputs) {
   refuses(
       {.body = "    self.b.add_(x.mean())\n    return [torch.sigmoid(x + self.b.mean())]\n", .layers = one},
       {"attributes"});
+  for (const char* body : {"    print(x)\n    return [torch.sigmoid(x)]\n",
+                           "    if bool(x.sum() > 1e9):\n      print(x)\n    return [torch.sigmoid(x)]\n",
+                           "    torch.save(x, '/tmp/muffle-network-test')\n    return [torch.sigmoid(x)]\n"})
+    refuses({.body = body, .layers = one}, {"would tell of records"});
   const auto tile = [&](const std::string& body) {
     const auto map = perceptual({}, kImages, written({.body = body, .signs = "any", .layers = one}));
     const auto block = make_network_block(*map, {});
@@ -112,6 +116,22 @@ TEST_F(NetworkFiles, NoImageHasAPartInAnothersOutputs) {
             1u);
   tile("    return [torch.tanh(x)]\n");
   EXPECT_GT(make_network_block(*perceptual(), {})->tile(), 0u);
+}
+
+TEST_F(NetworkFiles, WhatANetworkSaysOfAnImageIsNotShown) {
+  const std::string one = R"([{"name": "s", "channels": 3, "height": 8, "width": 8}])";
+  const auto map = perceptual(
+      {}, kImages,
+      written(
+          {.body =
+               "    if bool(x.max() > 1e6):\n      raise ValueError(str(x))\n    return [torch.sigmoid(x)]\n",
+           .layers = one}));
+  const auto block = make_network_block(*map, {});
+  std::vector<float> image(192, 0.5f);
+  EXPECT_NO_THROW((void)features::features_of(*block, image.data()));
+  image[7] = 1.25e9f;
+  test::expect_error(ExitCode::kConfig, {"fails on an image", "not shown"},
+                     [&] { (void)features::features_of(*block, image.data()); });
 }
 
 TEST_F(NetworkFiles, AnotherFileInItsPlaceIsRefused) {

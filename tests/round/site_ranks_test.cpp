@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "round/consortium.hpp"
+#include "round/several_rounds.hpp"
 #include "round/site_ranks_cases.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
@@ -63,6 +64,23 @@ TEST(SiteRanks, AnErrorOfAnyRankEndsAllWithItsCodeAndCostsNothing) {
   const Failed fine = step_with_error(3, -1);
   EXPECT_EQ(fine.codes, std::vector<ExitCode>(3, ExitCode::kDone));
   EXPECT_TRUE(fine.charged);
+}
+
+TEST(SiteRanks, AllSumTheRoundThatRootAsksFor) {
+  test::run_thread_ranks(3, [&](comm::HostComm& comm) {
+    const release::ReleasePlan plan = chosen(plan_of_rounds(), 2);
+    std::vector<std::string> asked;
+    SiteRanks job(comm, [&](const release::ReleasePlan& part) {
+      asked.push_back(part.maps.at(0).name);
+      EXPECT_EQ(part.counts, asked.size() == 1) << "class counts are of the first";
+      return OwnSums{embed::PartialSum(part.size()), 0};
+    });
+    job.run("two rounds", [&] {
+      (void)job.sum(plan, 1);
+      (void)job.sum(plan, 2);
+    });
+    EXPECT_EQ(asked, (std::vector<std::string>{"p-1", "p-2"}));
+  });
 }
 
 TEST(SiteRanks, RootsOwnErrorReachesAllAndTheOthersGoOnToTheNextRoundAfterOneThatFailed) {

@@ -61,7 +61,8 @@ class PolicyTest : public ::testing::Test {
                            all.round_keys,
                            approvals,
                            ledger,
-                           with_torch});
+                           with_torch,
+                           taking_part});
   }
   /// This rule alone is not kept.
   void expect(const std::string& rule, Outcome outcome, Answer answer,
@@ -89,6 +90,7 @@ class PolicyTest : public ::testing::Test {
   std::vector<release::SignedHeader> approvals;
   privacy::LedgerState ledger;
   bool needs_torch = false, with_torch = true;
+  std::vector<std::size_t> taking_part;
 };
 
 TEST_F(PolicyTest, SaysYesToWhatItsDefaultsAllow) {
@@ -148,6 +150,17 @@ TEST_F(PolicyTest, ALaterCharterRevokes) {
   charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
                         "charter");
   expect_broken("charter");
+}
+
+/// In a later round of a release it matters who is in the first one's seal.
+TEST_F(PolicyTest, WhoHasNoPartInTheReleaseNeedsToBeNoMember) {
+  const auto left = crypto::SiteKey::generate("LEFT");
+  proposal.sites.push_back({"LEFT", left.public_key()});
+  ++proposal.parties.sites;
+  pins.peers.push_back({"LEFT", left.public_key()});
+  expect_broken("charter");
+  taking_part = {0, 1, 2};
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
 }
 
 TEST_F(PolicyTest, AnOlderCharterThanOneThatWasSeenIsRefused) {

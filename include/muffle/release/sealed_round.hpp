@@ -52,6 +52,8 @@ struct SealedRound {
 
   /// @throws ProtocolError  it is not the coordinator's, of another round, counts too few, or somebody twice.
   SealedRound(const ProposedRound& round, const SignedHeader& header);
+  /// That of a site, by its place in the proposal; null: it counts none.
+  const SignedHeader* contribution_of(std::size_t site) const;
 };
 
 /// What an opening of this seal says beside its numbers, of whichever key holder.
