@@ -388,9 +388,9 @@ void CsvRows::check_beginning(std::string_view row) const {
       {"PK\x03\x04"sv,
        "a ZIP archive: of a spreadsheet (save it as CSV) or of NumPy's arrays (data.format = \"npz\")"},
       {"\xD0\xCF\x11\xE0"sv, "an old spreadsheet: save it as CSV"},
-      {"PAR1"sv, "a Parquet file: write it as CSV"},
+      {"PAR1\x15"sv, "a Parquet file: write it as CSV"},  // PAR1 alone may name a column
       {"SQLite format 3"sv, "a database: write its table as CSV"},
-      {"BZh"sv, "a file that bzip2 compressed: unpack it, or use gzip"},
+      {"BZh91AY&SY"sv, "a file that bzip2 compressed: unpack it, or use gzip"},
       {"\xFD\x37zXZ"sv, "a file that xz compressed: unpack it, or use gzip"},
       {"\x28\xB5\x2F\xFD"sv, "a file that zstd compressed: unpack it, or use gzip"},
       {"{\""sv, "a JSON file: write it as CSV"},
