@@ -16,7 +16,9 @@ namespace {
 
 using Eigen::Index;
 
-constexpr std::size_t kChains = 20000, kFitSteps = 40;
+constexpr std::size_t kLeastChains = 2000, kMostChains = 20000, kFitSteps = 40;
+/// Steps before the parameters are averaged only come near: so many times fewer chains show where to.
+constexpr std::size_t kFewerAtFirst = 4;
 /// More sweeps than these are drawn, but not fitted to.
 constexpr std::size_t kMostFittedSweeps = 16;
 /// Share of a step's log ratio that is taken. A record lies in many pairs, which all correct it, but a
@@ -42,6 +44,7 @@ double mutual_information(const Eigen::MatrixXd& table) {
 struct Kept {
   std::size_t first, second;
   const Eigen::MatrixXd* law;
+  double sigma;  ///< of the noise in a cell, records
 };
 
 /// Prim's maximum spanning tree by mutual information; pairs that are not kept weigh nothing.
@@ -92,6 +95,22 @@ std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorX
   return tree;
 }
 
+/// As many chains as leave the steps' mean, in a cell, three tenths of the release's noise, and no less than
+/// that noise a record. With noise nearly gone, or far above, the most or the least.
+/// Each step's shares of a pair's k cells, seen from both its columns, are off by about 1 / sqrt(2 k chains).
+std::size_t chains_for(const std::vector<Kept>& kept, double size) {
+  double variance = 0, cells = 0;
+  for (const Kept& pair : kept) {
+    variance += pair.sigma * pair.sigma / (size * size) / static_cast<double>(kept.size());
+    cells += static_cast<double>(pair.law->size()) / static_cast<double>(kept.size());
+  }
+  constexpr double kShare = 0.3, kAveraged = kFitSteps / 2.0;
+  const double wanted =
+      std::max(1 / (2 * kAveraged * cells * kShare * kShare * variance), 1 / std::sqrt(variance));
+  return static_cast<std::size_t>(
+      std::clamp(wanted, static_cast<double>(kLeastChains), static_cast<double>(kMostChains)));
+}
+
 /// What records of a law say about its pairs: drawn as the sampler draws them, from the tree and by sweeps.
 class Chains {
  public:
@@ -113,15 +132,15 @@ class Chains {
   }
 
   /// Each pair's probabilities, first's codes x second's codes: means of the conditional laws that the last
-  /// sweep meets (Rao and Blackwell), over new records of the law with these parameters.
-  std::vector<Eigen::MatrixXd> show(const PairGraphLaw& law) {
+  /// sweep meets (Rao and Blackwell), over `chains` new records of the law with these parameters.
+  std::vector<Eigen::MatrixXd> show(const PairGraphLaw& law, std::size_t chains) {
     law_.set_parameters(law);
     for (auto& partners : partner_) {
       for (Partner& partner : partners) partner.seen.setZero();
     }
     std::array<std::uint64_t, GibbsRecords::kMost> blocks;
-    for (std::size_t i = 0; i < kChains; i += GibbsRecords::kMost) {
-      const std::size_t some = std::min(GibbsRecords::kMost, kChains - i);
+    for (std::size_t i = 0; i < chains; i += GibbsRecords::kMost) {
+      const std::size_t some = std::min(GibbsRecords::kMost, chains - i);
       for (std::size_t r = 0; r < some; ++r)
         blocks[r] = next_++ * GibbsRecords::blocks(codes_.size(), sweeps_);
       records_.begin(random_, std::span(blocks).first(some));
@@ -134,7 +153,7 @@ class Chains {
     for (const auto& pair : law.pairs) {
       const Eigen::MatrixXf &first = partner_[pair.first][next[pair.first]++].seen,
                             &second = partner_[pair.second][next[pair.second]++].seen;
-      out.push_back((first + second.transpose()).cast<double>() / (2.0 * static_cast<double>(kChains)));
+      out.push_back((first + second.transpose()).cast<double>() / (2.0 * static_cast<double>(chains)));
     }
     return out;
   }
@@ -175,14 +194,15 @@ class Parameters {
     mean_.assign(moved_.begin(), moved_.end());
   }
 
-  void step(const std::vector<Eigen::MatrixXd>& shown) {
+  /// @param trace  what every cell has besides, so that no logarithm is of nothing
+  void step(const std::vector<Eigen::MatrixXd>& shown, double trace) {
     std::vector<std::vector<float>> by;
     const std::size_t d = law_.field.size();
     for (const std::vector<float>& field : law_.field) by.emplace_back(field.size(), 0.0f);
     std::vector<bool> seen(d, false);
     for (std::size_t p = 0; p < kept_.size(); ++p) {
       const Eigen::MatrixXd& wanted = *kept_[p].law;
-      Eigen::MatrixXd ratio = log_ratio(wanted, shown[p]);
+      Eigen::MatrixXd ratio = log_ratio(wanted, shown[p], trace);
       const Eigen::VectorXd a = wanted.rowwise().sum(), b = wanted.colwise().sum();
       ratio.colwise() -= (ratio * b).eval();
       ratio.rowwise() -= (a.transpose() * ratio).eval();
@@ -193,7 +213,7 @@ class Parameters {
       const auto column = [&](std::size_t j, const Eigen::VectorXd& law, const Eigen::VectorXd& now) {
         if (seen[j]) return;
         seen[j] = true;
-        const Eigen::VectorXd field = kFieldRate * log_ratio(law, now);
+        const Eigen::VectorXd field = kFieldRate * log_ratio(law, now, trace);
         std::copy(field.begin(), field.end(), by[j].begin());
       };
       column(kept_[p].first, a, shown[p].rowwise().sum());
@@ -225,8 +245,8 @@ class Parameters {
   }
 
  private:
-  static Eigen::MatrixXd log_ratio(const Eigen::MatrixXd& wanted, const Eigen::MatrixXd& shown) {
-    const double trace = 1.0 / static_cast<double>(kChains);
+  static Eigen::MatrixXd log_ratio(const Eigen::MatrixXd& wanted, const Eigen::MatrixXd& shown,
+                                   double trace) {
     return ((wanted.array() + trace) / (shown.array() + trace))
         .log()
         .cwiseMin(kMostStep)
@@ -310,7 +330,8 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
     std::vector<Kept> kept;
     for (std::size_t p = 0; p < laws.size(); ++p) {
       if (laws[p][c].size() > 0)
-        kept.push_back({margins.pairs[p].first, margins.pairs[p].second, &laws[p][c]});
+        kept.push_back(
+            {margins.pairs[p].first, margins.pairs[p].second, &laws[p][c], margins.pairs[p].sigma});
     }
     PairGraphLaw& law = model.laws.emplace_back();
     const std::vector<Eigen::VectorXd>& column = margins.column[c];
@@ -319,10 +340,13 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
     if (kept.empty() || sweeps == 0) continue;
     Chains chains(model.codes, law, std::min(sweeps, kMostFittedSweeps), static_cast<std::uint32_t>(c));
     Parameters parameters(law, kept);
+    const std::size_t most = chains_for(kept, margins.size[c]);
     for (std::size_t step = 1; step <= kFitSteps; ++step) {
       beat(heartbeat);
-      parameters.step(chains.show(law));
-      if (2 * step > kFitSteps) parameters.remember();
+      const bool averaged = 2 * step > kFitSteps;
+      const std::size_t chain_count = averaged ? most : std::max(most / kFewerAtFirst, kLeastChains);
+      parameters.step(chains.show(law, chain_count), 1.0 / static_cast<double>(chain_count));
+      if (averaged) parameters.remember();
     }
     parameters.settle();
   }
