@@ -1,5 +1,6 @@
 // The product kernel of DP-HP (Vinaroz et al., ICML 2022) over S public subsets of p columns (docs/math.md,
-// "feature maps"): phi(x) = S^(-1/2) [vec(psi(x_a1 - 1/2) (x) ... (x) psi(x_ap - 1/2))], one for each subset.
+// "feature maps"): phi(x) = S^(-1/2) [vec(psi(g (x_a1 - 1/2)) (x) ... (x) psi(g (x_ap - 1/2)))], one for each
+// subset.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +17,7 @@
 namespace muffle::features {
 namespace {
 
-constexpr settings::Range kLengths{1e-3, 1e3};
-constexpr std::uint64_t kMostOrder = 200, kMostColumns = 16, kMostSubsets = 4096;
+constexpr std::uint64_t kMostColumns = 16, kMostSubsets = 4096;
 constexpr double kMostFeatures = 1 << 26;
 constexpr std::size_t kTile = 64;
 /// Substream of Stream::kFrequencies (rff_map.cpp has the others), part of the artifact format.
@@ -156,9 +156,7 @@ class HermiteProduct final : public HermiteProductMap {
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<HermiteProduct>(*this); }
 
   void declare(settings::Keys& keys) override {
-    keys.count("order", order_, 0, static_cast<std::int64_t>(kMostOrder),
-               "C: Hermite functions 0 to C of each number");
-    keys.number("length_scale", length_scale_, kLengths, "l, public, in units of records scaled to [0, 1]");
+    functions_.declare(keys);
     keys.count("columns", columns_, 1, static_cast<std::int64_t>(kMostColumns),
                "p: numbers whose functions are multiplied; at most the record's");
     keys.count("subsets", count_, 1, static_cast<std::int64_t>(kMostSubsets),
@@ -168,10 +166,7 @@ class HermiteProduct final : public HermiteProductMap {
 
   void resolve(const schema::Schema& schema) override {
     dims_ = schema.dims();
-    if (!kLengths.has(length_scale_))
-      throw ConfigError(
-          fmt::format("the length-scale is {}, not {}", exact_text(length_scale_), kLengths.text()));
-    if (order_ > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order_, kMostOrder));
+    functions_.resolve();
     if (columns_ < 1 || columns_ > kMostColumns || count_ < 1 || count_ > kMostSubsets || dims_ == 0)
       throw ConfigError(fmt::format(
           "{} sets of {} numbers of {} cannot be multiplied: there may be 1 to {} sets of 1 to {}", count_,
@@ -179,44 +174,38 @@ class HermiteProduct final : public HermiteProductMap {
     columns_ = std::min<std::uint64_t>(columns_, dims_);
     count_ = std::min(count_, subsets_there_are(dims_, columns_));
     const double numbers = static_cast<double>(count_) *
-                           std::pow(static_cast<double>(order_ + 1), static_cast<double>(columns_));
+                           std::pow(static_cast<double>(functions()), static_cast<double>(columns_));
     if (!(numbers <= kMostFeatures))
       throw ConfigError(
           fmt::format("{} sets of {} numbers with {} orders each are {:.3g} features, more than {:.3g}: "
-                      "lower the order, or "
-                      "multiply fewer",
-                      count_, columns_, order_ + 1, numbers, kMostFeatures));
-    if (dims_ > static_cast<std::size_t>(kMostFeatures) / (order_ + 1))
+                      "lower the order, or multiply fewer",
+                      count_, columns_, functions(), numbers, kMostFeatures));
+    if (dims_ > static_cast<std::size_t>(kMostFeatures) / functions())
       throw ConfigError(
-          fmt::format("{} numbers a record x {} orders are too many features", dims_, order_ + 1));
+          fmt::format("{} numbers a record x {} orders are too many features", dims_, functions()));
     subsets_ = draw_subsets(seed_, dims_, columns_, count_);
   }
 
   nlohmann::json to_json() const override {
-    return {{"order", order_},
-            {"length_scale", length_scale_},
-            {"columns", columns_},
-            {"subsets", count_},
-            {"seed", seed_}};
+    nlohmann::json json{{"columns", columns_}, {"subsets", count_}, {"seed", seed_}};
+    functions_.write(json);
+    return json;
   }
   void read_json(const JsonFields& f) override {
-    f.only({"order", "length_scale", "columns", "subsets", "seed"});
-    order_ = f.integer("order", 0, kMostOrder);
-    length_scale_ = f.number("length_scale");
+    f.only({"order", "length_scale", "stretch", "columns", "subsets", "seed"});
+    functions_.read(f);
     columns_ = f.integer("columns", 1, kMostColumns);
     count_ = f.integer("subsets", 1, kMostSubsets);
     seed_ = f.integer("seed", 0, UINT64_MAX);
   }
 
-  HermiteRecursion recursion() const override {
-    return HermiteRecursion::of_length_scale(length_scale_, order_ + 1);
-  }
+  HermiteRecursion recursion() const override { return functions_.recursion(); }
   const Subsets& subsets() const override { return subsets_; }
 
   std::size_t dims() const override { return dims_; }
   std::size_t features() const override {
     std::size_t product = count_;
-    for (std::uint64_t c = 0; c < columns_; ++c) product *= static_cast<std::size_t>(order_ + 1);
+    for (std::uint64_t c = 0; c < columns_; ++c) product *= functions();
     return product;
   }
   BlockBound bound() const override {
@@ -233,17 +222,17 @@ class HermiteProduct final : public HermiteProductMap {
   PlainFacts plain_facts(const Lattice& lattice) const override {
     const long double count =
         static_cast<long double>(count_) *
-        std::pow(static_cast<long double>(order_) + 1, static_cast<long double>(columns_));
+        std::pow(static_cast<long double>(functions()), static_cast<long double>(columns_));
     return {1, false, {{std::round(count), std::pow(2.0L, lattice.bits)}}};
   }
 
   MapCost cost() const override {
-    const std::uint64_t functions = dims_ * (order_ + 1);
-    return {2.0 * static_cast<double>(features()) + 4.0 * static_cast<double>(functions),
-            16 * (order_ + 1) + 8 * count_ * columns_, 8 * functions + (8 / (order_ + 1) + 4) * features()};
+    const std::uint64_t one = functions(), all = dims_ * one;
+    return {2.0 * static_cast<double>(features()) + 4.0 * static_cast<double>(all),
+            16 * one + 8 * count_ * columns_, 8 * all + (8 / one + 4) * features()};
   }
   double numbers_in_map() const override {
-    return 2.0 * static_cast<double>(order_ + 1) + static_cast<double>(count_ * columns_ + dims_);
+    return 2.0 * static_cast<double>(functions()) + static_cast<double>(count_ * columns_ + dims_);
   }
   std::string hash() const override {
     const HermiteRecursion r = recursion();
@@ -268,8 +257,10 @@ class HermiteProduct final : public HermiteProductMap {
   }
 
  private:
-  std::uint64_t order_ = 20;   ///< C
-  double length_scale_ = 0.1;  ///< l
+  /// C + 1
+  std::size_t functions() const { return static_cast<std::size_t>(functions_.order) + 1; }
+
+  HermiteSettings functions_;
   std::uint64_t columns_ = 2;  ///< p
   std::uint64_t count_ = 10;   ///< S
   std::uint64_t seed_ = 1;

@@ -1,5 +1,5 @@
 // The sum kernel of DP-HP (Vinaroz et al., ICML 2022): Hermite features of each number of a record, side by
-// side (docs/math.md, "feature maps"): phi(x) = [psi_k(x_j - 1/2)] / sqrt(d), k = 0 .. C, j = 1 .. d.
+// side (docs/math.md, "feature maps"): phi(x) = [psi_k(g (x_j - 1/2))] / sqrt(d), k = 0 .. C, j = 1 .. d.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,10 @@
 namespace muffle::features {
 namespace {
 
-constexpr settings::Range kLengths{1e-3, 1e3};
 constexpr std::uint64_t kMostOrder = 200;
+/// Networks are trained in single precision, which exp(-25^2 / 8) still fits.
+constexpr double kMostStretch = 25.0;
+constexpr settings::Range kLengths{1e-3, 1e3}, kStretches{1e-2, kMostStretch};
 constexpr std::size_t kMostFeatures = std::size_t{1} << 26;
 constexpr std::size_t kTile = 64;
 
@@ -91,36 +93,30 @@ class HermiteSum final : public HermiteSumMap {
   std::string_view kind() const override { return "hermite-sum"; }
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<HermiteSum>(*this); }
 
-  void declare(settings::Keys& keys) override {
-    keys.count("order", order_, 0, static_cast<std::int64_t>(kMostOrder),
-               "C: Hermite functions 0 to C of each number");
-    keys.number("length_scale", length_scale_, kLengths, "l, public, in units of records scaled to [0, 1]");
-  }
+  void declare(settings::Keys& keys) override { functions_.declare(keys); }
 
   void resolve(const schema::Schema& schema) override {
     dims_ = schema.dims();
-    if (!kLengths.has(length_scale_))
+    functions_.resolve();
+    if (dims_ == 0 || dims_ > kMostFeatures / functions())
       throw ConfigError(
-          fmt::format("the length-scale is {}, not {}", exact_text(length_scale_), kLengths.text()));
-    if (order_ > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order_, kMostOrder));
-    if (dims_ == 0 || dims_ > kMostFeatures / (order_ + 1))
-      throw ConfigError(
-          fmt::format("{} numbers a record x {} orders are too many features", dims_, order_ + 1));
+          fmt::format("{} numbers a record x {} orders are too many features", dims_, functions()));
   }
 
-  nlohmann::json to_json() const override { return {{"order", order_}, {"length_scale", length_scale_}}; }
+  nlohmann::json to_json() const override {
+    nlohmann::json json;
+    functions_.write(json);
+    return json;
+  }
   void read_json(const JsonFields& f) override {
-    f.only({"order", "length_scale"});
-    order_ = f.integer("order", 0, kMostOrder);
-    length_scale_ = f.number("length_scale");
+    f.only({"order", "length_scale", "stretch"});
+    functions_.read(f);
   }
 
-  HermiteRecursion recursion() const override {
-    return HermiteRecursion::of_length_scale(length_scale_, order_ + 1);
-  }
+  HermiteRecursion recursion() const override { return functions_.recursion(); }
 
   std::size_t dims() const override { return dims_; }
-  std::size_t features() const override { return dims_ * static_cast<std::size_t>(order_ + 1); }
+  std::size_t features() const override { return dims_ * functions(); }
   BlockBound bound() const override {
     return {.norm = 1.0,
             .nonnegative_kernel = false,
@@ -131,14 +127,14 @@ class HermiteSum final : public HermiteSumMap {
                 "integers: squared norm at most 2^(2k)."};
   }
   PlainFacts plain_facts(const Lattice& lattice) const override {
-    const long double count = static_cast<long double>(dims_) * (static_cast<long double>(order_) + 1);
+    const long double count = static_cast<long double>(dims_) * static_cast<long double>(functions());
     return {1, false, {{count, std::pow(2.0L, lattice.bits)}}};
   }
 
   MapCost cost() const override {
-    return {4.0 * static_cast<double>(features()), 16 * (order_ + 1), 24 * dims_ + 4 * features()};
+    return {4.0 * static_cast<double>(features()), 16 * functions(), 24 * dims_ + 4 * features()};
   }
-  double numbers_in_map() const override { return 2.0 * static_cast<double>(order_ + 1); }
+  double numbers_in_map() const override { return 2.0 * static_cast<double>(functions()); }
   std::string hash() const override {
     const HermiteRecursion r = recursion();
     std::vector<double> all{r.height, r.fall, static_cast<double>(dims_)};
@@ -155,8 +151,10 @@ class HermiteSum final : public HermiteSumMap {
   }
 
  private:
-  std::uint64_t order_ = 20;   ///< C
-  double length_scale_ = 0.1;  ///< l
+  /// C + 1
+  std::size_t functions() const { return static_cast<std::size_t>(functions_.order) + 1; }
+
+  HermiteSettings functions_;
   std::size_t dims_ = 0;
 };
 
@@ -170,13 +168,49 @@ HermiteRecursion::HermiteRecursion(double rho, std::size_t count) {
   }
 }
 
-HermiteRecursion HermiteRecursion::of_length_scale(double l, std::size_t count) {
+HermiteRecursion HermiteRecursion::of_length_scale(double l, std::size_t count, double stretch) {
+  l *= stretch;
   // rho / (1 - rho^2) = 1 / (2 l^2) =: a, so rho = (sqrt(1 + 4 a^2) - 1) / (2 a), here not cancelling.
   const double a = 1.0 / (2.0 * l * l), rho = 2.0 * a / (std::sqrt(1.0 + 4.0 * a * a) + 1.0);
   HermiteRecursion r(rho, count);
   r.height = std::sqrt(std::sqrt(rho / a));  // 1 - rho^2 = rho / a, which keeps its digits near rho = 1
-  r.fall = rho / (1.0 + rho);
+  r.fall = stretch * stretch * rho / (1.0 + rho);
+  for (double& up : r.up) up *= stretch;
   return r;
+}
+
+void HermiteSettings::declare(settings::Keys& keys) {
+  keys.count("order", order, 0, static_cast<std::int64_t>(kMostOrder),
+             "C: Hermite functions 0 to C of each number");
+  keys.number("length_scale", length_scale, kLengths, "l, public, in units of records scaled to [0, 1]");
+  keys.number("stretch", stretch, {0.0, kMostStretch},
+              "g, public: functions of g (x - 1/2), for the same kernel; 0: 2 sqrt(C), where C orders come "
+              "closest to it, or 25 if that is less");
+}
+
+void HermiteSettings::resolve() {
+  if (!kLengths.has(length_scale))
+    throw ConfigError(
+        fmt::format("the length-scale is {}, not {}", exact_text(length_scale), kLengths.text()));
+  if (order > kMostOrder) throw ConfigError(fmt::format("the order is {}, above {}", order, kMostOrder));
+  if (stretch == 0.0)
+    stretch = std::min(2.0 * std::sqrt(static_cast<double>(std::max<std::uint64_t>(order, 1))), kMostStretch);
+  if (!kStretches.has(stretch))
+    throw ConfigError(
+        fmt::format("the stretch is {}, neither 0 nor {}", exact_text(stretch), kStretches.text()));
+}
+
+void HermiteSettings::write(nlohmann::json& json) const {
+  json["order"] = order;
+  json["length_scale"] = length_scale;
+  json["stretch"] = stretch;
+}
+
+void HermiteSettings::read(const JsonFields& fields) {
+  order = fields.integer("order", 0, kMostOrder);
+  length_scale = fields.number("length_scale");
+  stretch = fields.number("stretch");
+  if (stretch == 0.0) fields.fail("stretch", "is 0, which a release does not leave open");
 }
 
 MapKind hermite_sum_map() {

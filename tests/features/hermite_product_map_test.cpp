@@ -47,7 +47,7 @@ TEST(HermiteProductMap, NoMoreSetsThanThereAre) {
 }
 
 TEST(HermiteProductMap, TheKernelIsTheMeanOverTheSetsOfProductsOfGaussians) {
-  const auto map = product({{"order", "40"}, {"length_scale", "0.8"}, {"subsets", "3"}}, {4});
+  const auto map = product({{"order", "15"}, {"length_scale", "0.2"}, {"subsets", "3"}}, {4});
   const auto block = map->make_block({});
   const Records records(6, 4, 1);
   const double unit = map->scale({});
@@ -62,27 +62,31 @@ TEST(HermiteProductMap, TheKernelIsTheMeanOverTheSetsOfProductsOfGaussians) {
         double squares = 0;
         for (const std::size_t column : subset)
           squares += std::pow(records.row(i)[column] - records.row(j)[column], 2);
-        expected += std::exp(-squares / (2 * 0.8 * 0.8)) / 3;
+        expected += std::exp(-squares / (2 * 0.2 * 0.2)) / 3;
       }
       EXPECT_NEAR(kernel, expected, 2e-5);
     }
   }
 }
 
+/// psi_0 .. psi_4 of length-scale l by the Hermite polynomials themselves, not by their recursion.
+std::vector<double> five_functions(double l, double t) {
+  const double a = 1 / (2 * l * l), rho = (std::sqrt(1 + 4 * a * a) - 1) / (2 * a),
+               first = std::pow(1 - rho * rho, 0.25) * std::exp(-rho * t * t / (1 + rho)), s = t * t;
+  return {first, first * std::sqrt(rho / 2) * 2 * t, first * rho / std::sqrt(8.0) * (4 * s - 2),
+          first * std::pow(rho, 1.5) / std::sqrt(48.0) * (8 * s - 12) * t,
+          first * rho * rho / std::sqrt(384.0) * (16 * s * s - 48 * s + 12)};
+}
+
 TEST(HermiteProductMap, TheBlockHoldsTheProductsSubsetBySubsetTheLastOrderFastest) {
-  const auto map =
-      product({{"order", "4"}, {"length_scale", "0.5"}, {"columns", "3"}, {"subsets", "2"}}, {5});
+  const auto map = product(
+      {{"order", "4"}, {"length_scale", "0.5"}, {"stretch", "3"}, {"columns", "3"}, {"subsets", "2"}}, {5});
   ASSERT_EQ(map->features(), 2u * 125u);
-  const HermiteRecursion terms = HermiteRecursion::of_length_scale(0.5, 5);
   const Records records(1, 5, 1);
   const auto values = features_of(*map->make_block({}), records.row(0));
   std::vector<std::vector<double>> psi;
   for (std::size_t c = 0; c < 5; ++c) {
-    const double t = static_cast<double>(records.row(0)[c]) - 0.5;
-    std::vector<double>& of = psi.emplace_back();
-    for (std::size_t k = 0; k < 5; ++k)
-      of.push_back(k == 0 ? terms.first(t)
-                          : terms.up[k] * t * of[k - 1] - (k > 1 ? terms.back[k] * of[k - 2] : 0.0));
+    psi.push_back(five_functions(1.5, 3 * (static_cast<double>(records.row(0)[c]) - 0.5)));
   }
   std::size_t at = 0;
   for (const auto& s : subsets_of(*map)) {

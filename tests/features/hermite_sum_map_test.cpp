@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "features/features_fixture.hpp"
 #include "muffle/features/hermite_sum.hpp"
@@ -14,8 +15,11 @@ namespace {
 /// Reference: psi_k from Hermite polynomials in long double, scaled at every step so that none overflows:
 /// with H_{k+1} = 2 t' H_k - 2 k H_{k-1}, psi_k = height sqrt(rho^k / (2^k k!)) H_k(t) exp(-rho t^2 / (1 +
 /// rho)).
-std::vector<long double> reference_functions(long double length_scale, int order, long double t) {
-  const long double a = 1 / (2 * length_scale * length_scale), rho = 2 * a / (std::sqrt(1 + 4 * a * a) + 1);
+std::vector<long double> reference_functions(long double length_scale, int order, long double stretch,
+                                             long double x) {
+  length_scale *= stretch;
+  const long double t = stretch * x, a = 1 / (2 * length_scale * length_scale),
+                    rho = 2 * a / (std::sqrt(1 + 4 * a * a) + 1);
   std::vector<long double> psi{std::pow(rho / a, 0.25L) * std::exp(-rho * t * t / (1 + rho))};
   long double before = 0;
   for (int k = 0; k < order; ++k) {
@@ -29,9 +33,11 @@ std::vector<long double> reference_functions(long double length_scale, int order
   return psi;
 }
 
-HermiteRecursion recursion_of(const std::string& order, const std::string& length_scale) {
-  const auto map = test::make_map("hermite-sum", {{"order", order}, {"length_scale", length_scale}},
-                                  test::schema_of({1}, 1));
+HermiteRecursion recursion_of(const std::string& order, const std::string& length_scale,
+                              const std::string& stretch = "1") {
+  const auto map =
+      test::make_map("hermite-sum", {{"order", order}, {"length_scale", length_scale}, {"stretch", stretch}},
+                     test::schema_of({1}, 1));
   return dynamic_cast<const HermiteSumMap&>(*map).recursion();
 }
 
@@ -43,15 +49,74 @@ std::vector<double> functions(const HermiteRecursion& r, double t) {
 }
 
 TEST(HermiteSumMap, TheRecursionIsStableToOrder200) {
-  for (const char* length_scale : {"0.001", "0.03", "0.3", "1.0", "30.0"}) {
-    const HermiteRecursion r = recursion_of("200", length_scale);
-    for (double t = -0.5; t <= 0.5; t += 0.0625) {
-      const auto psi = functions(r, t);
-      const auto reference = reference_functions(std::stold(length_scale), 200, t);
-      for (std::size_t k = 0; k < psi.size(); ++k)
-        ASSERT_NEAR(psi[k], static_cast<double>(reference[k]), 1e-12) << length_scale << " " << t << " " << k;
+  for (const char* stretch : {"0.01", "1", "6", "25"}) {
+    for (const char* length_scale : {"0.001", "0.03", "0.3", "1.0", "30.0"}) {
+      const HermiteRecursion r = recursion_of("200", length_scale, stretch);
+      for (double t = -0.5; t <= 0.5; t += 0.0625) {
+        const auto psi = functions(r, t);
+        const auto reference = reference_functions(std::stold(length_scale), 200, std::stold(stretch), t);
+        double squares = 0;
+        for (std::size_t k = 0; k < psi.size(); ++k) {
+          ASSERT_NEAR(psi[k], static_cast<double>(reference[k]), 1e-12)
+              << length_scale << " " << stretch << " " << t << " " << k;
+          squares += psi[k] * psi[k];
+        }
+        ASSERT_LE(squares, 1 + 1e-13) << length_scale << " " << stretch << " " << t;
+      }
     }
   }
+}
+
+double kernel_error(const HermiteRecursion& r, double l) {
+  double error = 0;
+  for (double t = -0.5; t <= 0.5; t += 0.05) {
+    for (double s = -0.5; s <= 0.5; s += 0.05) {
+      const auto a = functions(r, t), b = functions(r, s);
+      double kernel = 0;
+      for (std::size_t k = 0; k < a.size(); ++k) kernel += a[k] * b[k];
+      error = std::max(error, std::fabs(kernel - std::exp(-(t - s) * (t - s) / (2 * l * l))));
+    }
+  }
+  return error;
+}
+
+TEST(HermiteSumMap, StretchedFunctionsExpandTheSameKernelByFewerOrders) {
+  for (const auto& [order, length_scale, error] :
+       {std::tuple{"25", "0.3", 1e-12}, std::tuple{"10", "0.3", 1e-6}, std::tuple{"20", "0.1", 1e-4},
+        std::tuple{"25", "0.07", 3e-4}, std::tuple{"25", "0.05", 0.01}, std::tuple{"5", "0.5", 1e-5},
+        std::tuple{"200", "0.01", 1e-4}}) {
+    const double l = std::stod(length_scale);
+    EXPECT_LT(kernel_error(recursion_of(order, length_scale, "0"), l), error) << order << " " << length_scale;
+    EXPECT_GT(kernel_error(recursion_of(order, length_scale), l), 0.03) << "by the functions of x - 1/2";
+  }
+}
+
+TEST(HermiteSumMap, TheStretchThatIsLeftOpenIsNearlyTheBest) {
+  for (const auto& [order, length_scale] :
+       {std::pair{"10", "0.1"}, {"20", "0.1"}, {"25", "0.05"}, {"50", "0.05"}, {"5", "0.3"}}) {
+    const double l = std::stod(length_scale);
+    double best = 1;
+    for (int stretch = 1; stretch <= 25; ++stretch)
+      best = std::min(best, kernel_error(recursion_of(order, length_scale, std::to_string(stretch)), l));
+    EXPECT_LT(kernel_error(recursion_of(order, length_scale, "0"), l), 3 * best)
+        << order << " " << length_scale;
+  }
+}
+
+TEST(HermiteSumMap, AStretchIsResolvedOnceAndIsInEveryRelease) {
+  const auto stretch_of = [](const std::string& order, const std::string& stretch) {
+    return test::make_map("hermite-sum", {{"order", order}, {"stretch", stretch}}, test::schema_of({2}, 1))
+        ->to_json()
+        .at("stretch")
+        .get<double>();
+  };
+  EXPECT_EQ(stretch_of("25", "0"), 10.0);
+  EXPECT_EQ(stretch_of("0", "0"), 2.0);
+  EXPECT_EQ(stretch_of("200", "0"), 25.0);
+  EXPECT_EQ(stretch_of("25", "0.5"), 0.5);
+  EXPECT_THROW(stretch_of("25", "0.001"), ConfigError);
+  for (const char* stretch : {"25.1", "-1", "nan"})
+    EXPECT_THROW(stretch_of("25", stretch), std::invalid_argument) << stretch;
 }
 
 TEST(HermiteSumMap, TheFunctionsExpandTheGaussianKernelAndTheirSquaresSumToOneAtMost) {
@@ -76,12 +141,12 @@ TEST(HermiteSumMap, TheFunctionsExpandTheGaussianKernelAndTheirSquaresSumToOneAt
 }
 
 TEST(HermiteSumMap, TheBlockHoldsTheFunctionsOfEachNumberOrderByOrder) {
-  const auto map =
-      test::make_map("hermite-sum", {{"order", "7"}, {"length_scale", "0.4"}}, test::schema_of({3}, 1));
+  const auto map = test::make_map(
+      "hermite-sum", {{"order", "7"}, {"length_scale", "0.4"}, {"stretch", "1.5"}}, test::schema_of({3}, 1));
   const Lattice lattice;
   const auto block = map->make_block(lattice);
   const Records records(20, 3, 1);
-  const HermiteRecursion r = recursion_of("7", "0.4");
+  const HermiteRecursion r = recursion_of("7", "0.4", "1.5");
   for (std::size_t i = 0; i < records.n; ++i) {
     const auto values = features_of(*block, records.x.data() + 3 * i);
     ASSERT_EQ(values.size(), 24u);

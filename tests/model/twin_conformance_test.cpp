@@ -179,6 +179,24 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
 INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
                          [](const auto& line) { return test::test_name(std::string(line.param.name)); });
 
+// At the stretch that many orders have, the first function of a number near 0 or 1 is 1e-34: still one in
+// single precision, from which the others grow.
+TEST(HermiteTwin, SinglePrecisionHoldsToOrder200AtTheEdges) {
+  const auto map = test::make_map("hermite-sum", {{"order", "200"}, {"length_scale", "0.02"}},
+                                  test::schema_of({1}, kLabels));
+  const Tensor x = torch::linspace(0, 1, 51, torch::kFloat64).unsqueeze(1),
+               labels = torch::zeros(51, torch::kInt64);
+  for (std::int64_t i = 0; i < 51; ++i) {
+    const Tensor one = x.slice(0, i, i + 1).to(torch::kFloat32), label = labels.slice(0, i, i + 1);
+    const Tensor narrow = make_twin(*map, {kLabels, torch::TensorOptions(torch::kFloat32)})
+                              ->class_sums(one, label),
+                 wide = make_twin(*map, {kLabels, torch::TensorOptions(torch::kFloat64)})
+                            ->class_sums(one.to(torch::kFloat64), label);
+    EXPECT_LT((narrow - wide).abs().max().item<double>(), 1e-4) << i;
+    EXPECT_NEAR(wide.square().sum().item<double>(), 1, 1e-2) << i;
+  }
+}
+
 TEST(TwinTable, AMapWithoutATwinIsNoneToTrainOn) {
   const auto grid = test::make_moments({{"lift", "fourier"}, {"coefficients", "8"}}, test::schema_of({2}));
   EXPECT_EQ(twin_columns(*grid), 0u);
