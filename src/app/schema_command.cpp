@@ -160,7 +160,9 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
   return text + fmt::format(
                     "Where \"{}\" stands a person decides; no command runs with it. role = \"label\" makes "
                     "a column of categories\nthe class, role = \"person\" says whose a row is, type = "
-                    "\"ignore\" leaves a column out.\n",
+                    "\"ignore\" leaves a column out. What must hold between columns is added by hand: "
+                    "[[constraints]], "
+                    "[[combinations]].\n",
                     schema::kFillIn);
 }
 

@@ -75,7 +75,8 @@ class TableChecker {
                                                 table_.columns[j].name, what_follows(j), uses_[j].strays));
     }
     for (std::size_t i = 0; i < broken_.size(); ++i)
-      notes_.count(broken_[i], fmt::format("{}: rows that break it: {}", constraint(i), broken_[i]));
+      notes_.count(broken_[i],
+                   fmt::format("{}: rows that break it: {}", schema::constraint_name(table_, i), broken_[i]));
     notes_.count(wrong_widths_,
                  fmt::format("rows with more or fewer fields than columns: {}", wrong_widths_));
     notes_.count(malformed_, fmt::format("files with a row that is no CSV: {}", malformed_));
@@ -185,13 +186,6 @@ class TableChecker {
     return text;
   }
 
-  /// Of the constraint, for people.
-  std::string constraint(std::size_t index) const {
-    std::vector<std::string> names;
-    for (const std::size_t j : table_.constraints[index].columns) names.push_back(table_.columns[j].name);
-    return fmt::format("constraint {} (of {})", index + 1, HeaderMatch::listed(names));
-  }
-
   /// @returns whether records can be looked at.
   bool header(CsvRows& rows, const std::string& path) {
     places_.clear();
@@ -288,7 +282,7 @@ class TableChecker {
     if (!whole_ || read_ < needed_columns()) return;
     if (const auto rule = rules_.broken(row_)) {
       ++broken_[*rule];
-      notes_.misfit(fmt::format("{} breaks {}", where(), constraint(*rule)));
+      notes_.misfit(fmt::format("{} breaks {}", where(), schema::constraint_name(table_, *rule)));
     }
   }
 

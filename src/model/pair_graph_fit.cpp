@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "coarse_margins.hpp"
 #include "muffle/core/error.hpp"
@@ -40,14 +41,23 @@ double mutual_information(const Eigen::MatrixXd& table) {
   return sum;
 }
 
+/// More mutual information than there is.
+constexpr double kForced = 1e6;
+/// The logarithm of what never is: the sampler's floats have no room for it beside anything else.
+constexpr float kNever = -1000.0f;
+/// That of what is allowed, and was not seen.
+constexpr double kHardlyEver = -20.0;
+
 /// A pair that the law of a class keeps.
 struct Kept {
   std::size_t first, second;
   const Eigen::MatrixXd* law;
-  double sigma;  ///< of the noise in a cell, records
+  double sigma = 0;                  ///< of the noise in a cell, records, where it was counted
+  const KnownPair* known = nullptr;  ///< which codes go together; null: all may
 };
 
-/// Prim's maximum spanning tree by mutual information; pairs that are not kept weigh nothing.
+/// Prim's maximum spanning tree by mutual information; pairs that are not kept weigh nothing. Those whose
+/// combinations are known come first: what is drawn from the tree holds them.
 std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorXd>& column,
                                                 const std::vector<Kept>& kept) {
   const std::size_t d = column.size();
@@ -55,7 +65,7 @@ std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorX
   std::vector<const Eigen::MatrixXd*> law(d * d, nullptr);
   for (const Kept& pair : kept) {
     weight[pair.first * d + pair.second] = weight[pair.second * d + pair.first] =
-        mutual_information(*pair.law);
+        mutual_information(*pair.law) + (pair.known ? kForced : 0.0);
     law[pair.first * d + pair.second] = pair.law;
   }
   std::vector<PairGraphLaw::Branch> tree;
@@ -99,11 +109,16 @@ std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorX
 /// that noise a record. With noise nearly gone, or far above, the most or the least.
 /// Each step's shares of a pair's k cells, seen from both its columns, are off by about 1 / sqrt(2 k chains).
 std::size_t chains_for(const std::vector<Kept>& kept, double size) {
-  double variance = 0, cells = 0;
+  double variance = 0, cells = 0, counted = 0;
   for (const Kept& pair : kept) {
-    variance += pair.sigma * pair.sigma / (size * size) / static_cast<double>(kept.size());
-    cells += static_cast<double>(pair.law->size()) / static_cast<double>(kept.size());
+    if (pair.known != nullptr) continue;
+    variance += pair.sigma * pair.sigma / (size * size);
+    cells += static_cast<double>(pair.law->size());
+    ++counted;
   }
+  if (!(variance > 0)) return kMostChains;
+  variance /= counted;
+  cells /= counted;
   constexpr double kShare = 0.3, kAveraged = kFitSteps / 2.0;
   const double wanted =
       std::max(1 / (2 * kAveraged * cells * kShare * kShare * variance), 1 / std::sqrt(variance));
@@ -284,7 +299,10 @@ void start_at_tree(PairGraphLaw& law, const std::vector<Eigen::VectorXd>& column
     for (Index x = 0; x < table.rows(); ++x) {
       for (Index y = 0; y < table.cols(); ++y) {
         const double ratio = in_tree && table(x, y) > 0 ? table(x, y) / (a(x) * b(y)) : 1.0;
-        made.interaction.push_back(static_cast<float>(std::log(ratio)));
+        const bool unseen = pair.known && !(table(x, y) > 0);
+        made.interaction.push_back(static_cast<float>(unseen ? kHardlyEver : std::log(ratio)));
+        if (pair.known && !pair.known->allowed[static_cast<std::size_t>(x * table.cols() + y)])
+          made.interaction.back() = kNever;
       }
     }
   }
@@ -321,8 +339,13 @@ const PairGraphCells* PairGraphModel::cells_of(std::size_t j) const {
 PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sweeps,
                               const Heartbeat& heartbeat) {
   const Margins fine = combine_tables(tables);
-  const CoarseMargins coarse = on_counted_groups(fine, tables.grid_cells);
-  const Margins& margins = coarse.margins;
+  CoarseMargins coarse = on_counted_groups(fine, tables.grid_cells);
+  Margins& margins = coarse.margins;
+  std::erase_if(margins.pairs, [&](const PairCounts& pair) {
+    return std::ranges::any_of(margins.known, [&](const KnownPair& known) {
+      return known.first == pair.first && known.second == pair.second;
+    });
+  });
   const std::vector<PairLaw> laws = shrink_interactions(margins, heartbeat);
   PairGraphModel model{margins.codes, sweeps, {}};
   model.cells = cells_of(fine, coarse);
@@ -333,10 +356,21 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
         kept.push_back(
             {margins.pairs[p].first, margins.pairs[p].second, &laws[p][c], margins.pairs[p].sigma});
     }
+    std::vector<Eigen::MatrixXd> known;
+    for (const KnownPair& pair : margins.known) known.push_back(pair.counts[c] / margins.size[c]);
+    for (std::size_t k = 0; k < known.size(); ++k)
+      kept.push_back({margins.known[k].first, margins.known[k].second, &known[k], 0, &margins.known[k]});
+    std::ranges::sort(kept, {}, [](const Kept& pair) { return std::pair(pair.first, pair.second); });
     PairGraphLaw& law = model.laws.emplace_back();
     const std::vector<Eigen::VectorXd>& column = margins.column[c];
     law.tree = spanning_tree(column, kept);
     start_at_tree(law, column, kept);
+    for (const release::Combination& which : tables.combinations) {
+      if (which.second != release::Combination::kLabel) continue;
+      for (std::size_t x = 0; x < which.codes[0]; ++x) {
+        if (!which.holds(x, c)) law.field[which.first][x] = kNever;
+      }
+    }
     if (kept.empty() || sweeps == 0) continue;
     Chains chains(model.codes, law, std::min(sweeps, kMostFittedSweeps), static_cast<std::uint32_t>(c));
     Parameters parameters(law, kept);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "known_combinations.hpp"
 #include "learned_columns.hpp"
 #include "noisy_counts.hpp"
 
@@ -201,8 +202,10 @@ std::vector<GroupCounts> counts_beside(const release::NoisyTables& tables) {
 /// (James and Stein), and then, as all classes' were, to what its codes' counts are beforehand: most codes of
 /// a class are rare, and one that has none of them may not seem to have some (a few incomes of 99,999 are a
 /// law of their own).
+/// @param variance  d zeros; becomes that of the noise in a code's count of each column that is not learned
 std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables& tables,
-                                                      const std::vector<double>& size) {
+                                                      const std::vector<double>& size,
+                                                      std::vector<double>& variance) {
   const std::size_t classes = tables.classes;
   const double records = std::accumulate(size.begin(), size.end(), 0.0);
   std::vector<std::vector<Eigen::VectorXd>> out =
@@ -217,6 +220,7 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
     NoisyCounts& sum =
         all.emplace_back(NoisyCounts{column.counts.front(), column.variance * static_cast<double>(classes)});
     for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
+    variance[j] = column.variance;
   }
   for (NoisyCounts& sum : all) sum = smoothed(sum);
   std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
@@ -245,7 +249,8 @@ Margins combine_tables(const release::NoisyTables& tables) {
   Margins out;
   out.codes = tables.codes;
   out.size = class_sizes(tables);
-  out.column = column_laws(tables, out.size);
+  std::vector<double> variance(tables.codes.size(), 0.0);
+  out.column = column_laws(tables, out.size, variance);
   for (std::size_t i = 0; i < tables.codes.size(); ++i) {
     for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
       PairCounts pair{i, j, {}, {}, {}, 0.0};
@@ -266,6 +271,7 @@ Margins combine_tables(const release::NoisyTables& tables) {
       if (!pair.counts.empty()) out.pairs.push_back(std::move(pair));
     }
   }
+  keep_combinations(tables, variance, out);
   return out;
 }
 

@@ -19,18 +19,28 @@ struct PairCounts {
   double sigma = 0.0;                   ///< root mean square of the noise in a cell
 };
 
+/// Two columns of which the schema says which codes go together.
+struct KnownPair {
+  std::size_t first = 0, second = 0;  ///< columns, first < second
+  std::vector<bool> allowed;          ///< first's codes x second's codes
+  std::vector<Eigen::MatrixXd>
+      counts;  ///< C of these: records, 0 where not allowed; the columns' are its sums
+};
+
 /// Everything that the tables say about one and two columns.
 struct Margins {
   std::vector<std::size_t> codes;                    ///< d
   std::vector<double> size;                          ///< C, records of each class, >= 1
   std::vector<std::vector<Eigen::VectorXd>> column;  ///< C of d: records of each code, sum size[c]
   std::vector<PairCounts> pairs;                     ///< the measured ones
+  std::vector<KnownPair> known = {};                 ///< counted or not
 
   std::size_t classes() const { return size.size(); }
 };
 
 /// Inverse-variance means over all tables: sizes, then single columns (drawn to all classes' law by their
-/// noise, and not negative), and each pair's counts, as they are.
+/// noise, and not negative), and each pair's counts, as they are. Columns whose combinations are listed hold
+/// no others (known_combinations.hpp).
 Margins combine_tables(const release::NoisyTables& tables);
 
 /// A pair's law in each class: C of first's codes x second's codes, probabilities with the columns' own laws

@@ -57,6 +57,34 @@ std::size_t NoisyTable::cells() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1}, std::multiplies<>());
 }
 
+std::vector<Combination> combinations_of(const schema::Table& table) {
+  const std::vector<std::size_t> features = table.features();
+  const auto number = [&](std::size_t column) {
+    const auto at = std::ranges::find(features, column);
+    return at == features.end() ? Combination::kLabel : static_cast<std::size_t>(at - features.begin());
+  };
+  std::vector<Combination> out;
+  for (const schema::Constraint& rule : table.constraints) {
+    if (rule.kind != schema::Constraint::Kind::kAmong) continue;
+    const bool turned = number(rule.columns[0]) > number(rule.columns[1]);
+    const std::size_t first = rule.columns[turned ? 1 : 0], second = rule.columns[turned ? 0 : 1];
+    const schema::Column &a = table.columns[first], &b = table.columns[second];
+    Combination& made =
+        out.emplace_back(Combination{number(first), number(second), {a.codes(), b.codes()}, {}});
+    made.allowed.assign(a.codes() * b.codes(), false);
+    for (const schema::CodePair& pair : rule.allowed) {
+      const auto [x, y] = turned ? schema::CodePair(pair.second, pair.first) : pair;
+      made.allowed[x * b.codes() + y] = true;
+    }
+    for (std::size_t x = 0; x < a.codes(); ++x) {
+      for (std::size_t y = 0; y < b.codes(); ++y) {
+        if (x >= a.bins() || y >= b.bins()) made.allowed[x * b.codes() + y] = true;
+      }
+    }
+  }
+  return out;
+}
+
 NoisyTables make_noisy_tables(const Artifact& a) {
   NoisyTables out;
   out.classes = a.classes();
@@ -67,6 +95,7 @@ NoisyTables make_noisy_tables(const Artifact& a) {
     out.grid_cells = a.maps[b].map->tables()->counted().grid_cells;
     add_tables(a, b, out);
   }
+  if (a.schema.table) out.combinations = combinations_of(*a.schema.table);
   if (out.tables.empty())
     throw ConfigError(
         fmt::format("tables of counts are needed, and the release holds none. A release is made once: add a "

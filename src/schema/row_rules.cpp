@@ -138,12 +138,24 @@ bool RowRules::keeps(const Constraint& rule, std::span<const Cell> row) const {
   for (const std::size_t j : rule.columns) {
     if (missing(j, row)) return true;
   }
+  if (rule.kind == Kind::kAmong)
+    return std::ranges::binary_search(rule.allowed,
+                                      CodePair(row[rule.columns[0]].code, row[rule.columns[1]].code));
   if (rule.kind == Kind::kCompare)
     return compares(compared(rule, rule.columns[0], row), rule.op,
                     rule.value ? *rule.value : compared(rule, rule.columns[1], row));
   double parts = 0.0;
   for (std::size_t k = 1; k < rule.columns.size(); ++k) parts += value(rule.columns[k], row);
   return std::abs(parts - value(rule.columns[0], row)) < table_.columns[rule.columns[0]].step / 2;
+}
+
+std::string constraint_name(const Table& table, std::size_t index) {
+  std::string names;
+  for (const std::size_t j : table.constraints[index].columns)
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.columns[j].name);
+  return table.constraints[index].kind == Kind::kAmong
+             ? fmt::format("the list of combinations of {}", names)
+             : fmt::format("constraint {} (of {})", index + 1, names);
 }
 
 std::optional<std::size_t> RowRules::broken(std::span<const Cell> row) const {
@@ -222,9 +234,29 @@ void RowRules::repair_sum(const Constraint& rule, Row& row) const {
   }
 }
 
+/// The first column stays, unless the second is the label. The other one becomes the next code, in the
+/// schema's order and round its end, that goes with it: so the rows of an impossible code do not all become
+/// one. A code that goes with none (Table::problems()) goes with a missing value.
+void RowRules::repair_among(const Constraint& rule, Row& row) const {
+  const bool second = rule.columns[1] != label_;
+  const std::size_t kept = rule.columns[second ? 0 : 1], moved = rule.columns[second ? 1 : 0];
+  const std::uint32_t own = row[moved].code;
+  std::optional<std::uint32_t> next, first;
+  for (const CodePair& pair : rule.allowed) {
+    const auto [with, code] = second ? pair : CodePair(pair.second, pair.first);
+    if (with != row[kept].code) continue;
+    if (!first || code < *first) first = code;
+    if (code > own && (!next || code < *next)) next = code;
+  }
+  if (!next) next = first;
+  if (!next && table_.columns[moved].missing) next = table_.columns[moved].missing_code();
+  if (next) row[moved] = {*next, 0.5f};
+}
+
 void RowRules::repair(const Constraint& rule, Row& row) const {
   if (rule.kind == Kind::kCompare) return repair_comparison(rule, row);
   if (rule.kind == Kind::kSum) return repair_sum(rule, row);
+  if (rule.kind == Kind::kAmong) return repair_among(rule, row);
   const auto become = [&](std::size_t column, std::uint32_t code) { row[column] = {code, 0.5f}; };
   const std::size_t a = rule.columns[0], b = rule.columns[1];
   if (b != label_) return become(b, rule.then.front());

@@ -278,13 +278,14 @@ class Checks {
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
       if (column.follows())
         return say(fmt::format("column '{}' follows from others: write the rule of these", column.name));
-      if (column.since && c.kind != Constraint::Kind::kImplies)
+      if (column.since && c.kind != Kind::kImplies && c.kind != Kind::kAmong)
         return say(fmt::format(
             "column '{}' counts since '{}': its lo and hi say how much later it is, and no other comparison "
             "or sum holds of it",
             column.name, table_.columns[*column.since].name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
     }
+    if (c.kind == Kind::kAmong) return combinations(index, c);
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };
     for (std::size_t k = 0; c.kind != Kind::kImplies && k < c.columns.size(); ++k) {
       if (!at(k).is_number()) continue;
@@ -333,6 +334,44 @@ class Checks {
           if (code >= at(k).codes()) return say(fmt::format("a value that column '{}' lacks", at(k).name));
         }
       }
+    }
+  }
+
+  void combinations(std::size_t index, const Constraint& c) {
+    if (c.columns.size() != 2) return add("combinations are of two columns");
+    const auto say = [&](const std::string& what) {
+      add(fmt::format("{}: {}", constraint_name(table_, index), what));
+    };
+    for (std::size_t other = 0; other < index; ++other) {
+      const Constraint& before = table_.constraints[other];
+      if (before.kind == Kind::kAmong && std::ranges::is_permutation(before.columns, c.columns))
+        return say("these columns are combined twice");
+    }
+    const Column* const sides[] = {&table_.columns[c.columns[0]], &table_.columns[c.columns[1]]};
+    for (const Column* side : sides) {
+      if (side->is_number())
+        return say(fmt::format("column '{}' is a number, and only categories are combined", side->name));
+    }
+    if (sides[0]->codes() > kMostCombinations / sides[1]->codes())
+      return say(fmt::format("more than {} pairs of values, allowed or not", kMostCombinations));
+    std::vector<bool> used[] = {std::vector<bool>(sides[0]->bins()), std::vector<bool>(sides[1]->bins())};
+    for (std::size_t i = 0; i < c.allowed.size(); ++i) {
+      const auto [first, second] = c.allowed[i];
+      if (first >= used[0].size() || second >= used[1].size())
+        return say("a value that its column lacks, or a missing one");
+      if (i > 0 && !(c.allowed[i - 1] < c.allowed[i]))
+        return say("they are not in order, or one is there twice");
+      used[0][first] = used[1][second] = true;
+    }
+    for (std::size_t k = 0; k < 2; ++k) {
+      const auto none = std::ranges::find(used[k], false);
+      if (none == used[k].end() || sides[1 - k]->missing) continue;
+      say(fmt::format(
+          "\"{}\" of column '{}' goes with no value of column '{}': list what it goes with, or leave it "
+          "out of "
+          "the column's values",
+          sides[k]->values[static_cast<std::size_t>(none - used[k].begin())].name, sides[k]->name,
+          sides[1 - k]->name));
     }
   }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kMostConstraints = 4096;
 const std::initializer_list<std::string_view> kTypeNames = {
     "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
 const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
-const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies"};
+const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies", "among"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};
 
@@ -88,6 +88,14 @@ json constraint_json(const Constraint& c) {
     if (c.value) out["value"] = *c.value;
   }
   if (c.kind == Constraint::Kind::kImplies) out.update({{"when", c.when}, {"then", c.then}});
+  if (c.kind == Constraint::Kind::kAmong) {
+    std::vector<std::uint32_t> first, second;
+    for (const CodePair& pair : c.allowed) {
+      first.push_back(pair.first);
+      second.push_back(pair.second);
+    }
+    out.update({{"first", first}, {"second", second}});
+  }
   return out;
 }
 
@@ -169,13 +177,19 @@ Constraint read_constraint(const JsonFields& f) {
   Constraint c;
   c.kind = static_cast<Constraint::Kind>(f.choice("kind", kKindNames));
   c.columns = f.sizes("columns", kMostColumns, 0, kMostColumns - 1);
-  f.only({"kind", "columns", "op", "value", "when", "then"});
+  f.only({"kind", "columns", "op", "value", "when", "then", "first", "second"});
   if (c.kind == Constraint::Kind::kCompare) {
     c.op = static_cast<Constraint::Op>(f.choice("op", kOpNames));
     if (c.columns.size() == 1) c.value = f.number("value");
   } else if (c.kind == Constraint::Kind::kImplies) {
     c.when = read_codes(f, "when");
     c.then = read_codes(f, "then");
+  } else if (c.kind == Constraint::Kind::kAmong) {
+    const auto first = f.sizes("first", kMostCombinations, 0, kMostCodes),
+               second = f.sizes("second", kMostCombinations, 0, kMostCodes);
+    if (first.size() != second.size()) f.fail("second", "are not as many codes as 'first' has");
+    for (std::size_t i = 0; i < first.size(); ++i)
+      c.allowed.emplace_back(static_cast<std::uint32_t>(first[i]), static_cast<std::uint32_t>(second[i]));
   }
   return c;
 }

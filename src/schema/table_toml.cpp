@@ -8,6 +8,7 @@
 #include <set>
 
 #include "bins.hpp"
+#include "combinations.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/settings.hpp"
@@ -58,10 +59,11 @@ int places_of(double number) {
 /// Reads one file; collects what is wrong with it.
 class TableReader {
  public:
-  TableReader(const toml::table& file, std::string name) : file_(file), name_(std::move(name)) {}
+  TableReader(const toml::table& file, std::string name, std::optional<std::filesystem::path> folder)
+      : file_(file), name_(std::move(name)), folder_(std::move(folder)) {}
 
   Table read() {
-    keys(file_, {"columns", "constraints"}, "the schema");
+    keys(file_, {"columns", "constraints", "combinations"}, "the schema");
     const toml::array* columns = file_["columns"].as_array();
     if (columns == nullptr || columns->empty()) {
       add(1, "there are no [[columns]]");
@@ -81,13 +83,8 @@ class TableReader {
     }
     for (const auto& [j, node] : derived_) derive(j, *node);
     for (const auto& [j, at] : determined_) determine(table_.columns[j], *at);
-    if (const toml::node* constraints = file_.get("constraints")) {
-      if (!constraints->is_array_of_tables()) {
-        add(line(*constraints), "constraints is a list of tables: write [[constraints]]");
-      } else {
-        for (const toml::node& node : *constraints->as_array()) constraint(*node.as_table());
-      }
-    }
+    each_of("constraints", [this](const toml::table& t) { constraint(t); });
+    each_of("combinations", [this](const toml::table& t) { combination(t); });
     if (problems_.empty()) count_since_by_rules(table_);
     if (problems_.empty()) {
       for (std::string& p : table_.problems()) problems_.push_back(std::move(p));
@@ -109,6 +106,15 @@ class TableReader {
   }
 
  private:
+  template <class Read>
+  void each_of(const std::string& key, const Read& read) {
+    const toml::node* list = file_.get(key);
+    if (list == nullptr) return;
+    if (!list->is_array_of_tables())
+      return add(line(*list), fmt::format("{0} is a list of tables: write [[{0}]]", key));
+    for (const toml::node& node : *list->as_array()) read(*node.as_table());
+  }
+
   static std::size_t line(const toml::node& node) { return node.source().begin.line; }
   void add(std::size_t at, const std::string& what) {
     problems_.push_back(fmt::format("line {}: {}", at, what));
@@ -580,12 +586,70 @@ class TableReader {
     if (problems_.size() == before) table_.constraints.push_back(std::move(c));
   }
 
+  /// Two columns, and which of their values go together.
+  void combination(const toml::table& t) {
+    const std::string of = fmt::format("combinations {}", ++combinations_);
+    keys(t, {"columns", "file", "allowed"}, of);
+    const toml::array* columns = t["columns"].as_array();
+    if (columns == nullptr || columns->size() != 2)
+      return add(line(t), fmt::format("{} needs columns = [\"A\", \"B\"], two columns; of three, list those "
+                                      "of each two by themselves",
+                                      of));
+    Constraint c;
+    c.kind = Constraint::Kind::kAmong;
+    for (const toml::node& node : *columns) {
+      if (const auto j = column_named(node, of)) c.columns.push_back(*j);
+    }
+    if (c.columns.size() != 2) return;
+    if (t.contains("file") == t.contains("allowed"))
+      return add(line(t),
+                 fmt::format("{} needs either 'file', a CSV file of what can be, or 'allowed', a list "
+                             "of [\"value of the first\", \"value of the second\"]",
+                             of));
+    const bool categories = std::ranges::all_of(c.columns, [&](std::size_t j) {
+      const Column& column = table_.columns[j];
+      return !column.is_number() && column.type != ColumnType::kIgnore && column.role != ColumnRole::kPerson;
+    });
+    if (problems_.empty() && categories) {  // else what is wrong is said of the columns
+      try {
+        const std::vector<NamedPair> named = t.contains("file") ? from_file(t, of, c) : listed(t, of);
+        c.allowed = allowed_codes(named, table_.columns[c.columns[0]], table_.columns[c.columns[1]]);
+      } catch (const ConfigError& e) {
+        return add(line(t), fmt::format("{}: {}", of, e.what()));
+      }
+    }
+    table_.constraints.push_back(std::move(c));
+  }
+
+  std::vector<NamedPair> from_file(const toml::table& t, const std::string& of, const Constraint& c) {
+    const std::string file = text(t, "file", of, true);
+    if (file.empty() || !folder_) throw ConfigError("'file' names no file that can be read here");
+    return read_combinations(*folder_ / file, table_.columns[c.columns[0]].name,
+                             table_.columns[c.columns[1]].name);
+  }
+
+  std::vector<NamedPair> listed(const toml::table& t, const std::string& of) {
+    std::vector<NamedPair> out;
+    const toml::array* list = t["allowed"].as_array();
+    if (list == nullptr) throw ConfigError("'allowed' is no list");
+    for (const toml::node& node : *list) {
+      std::vector<std::string> both = texts(node, "allowed", of);
+      if (both.size() != 2)
+        throw ConfigError(
+            fmt::format("line {}: 'allowed' needs two values in each of its lists", line(node)));
+      out.push_back({std::move(both[0]), std::move(both[1]), fmt::format("line {}", line(node))});
+    }
+    return out;
+  }
+
   const toml::table& file_;
   std::string name_;
+  std::optional<std::filesystem::path> folder_;
   Table table_;
   std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
                                                                             ///< others
   std::vector<std::pair<std::size_t, const toml::table*>> determined_;  ///< columns, and what is said of them
+  std::size_t combinations_ = 0;                                        ///< read so far
   std::vector<std::string> problems_;
   bool open_ = false;  ///< something is still to be filled in
 };
@@ -606,7 +670,8 @@ std::optional<double> parse_bound(ColumnType type, std::string_view text) {
   return value && behind ? std::optional(*value + *behind) : std::nullopt;
 }
 
-Table parse_table_toml(std::string_view text, const std::string& name) {
+Table parse_table_toml(std::string_view text, const std::string& name,
+                       std::optional<std::filesystem::path> folder) {
   toml::table file;
   try {
     file = toml::parse(text, name);
@@ -615,11 +680,11 @@ Table parse_table_toml(std::string_view text, const std::string& name) {
         fmt::format("The schema '{}' line {}: not valid TOML: {}. Mend that line; text needs quotes.",
                     printable(name), e.source().begin.line, std::string(e.description())));
   }
-  return TableReader(file, name).read();
+  return TableReader(file, name, std::move(folder)).read();
 }
 
 Table read_table_toml(const std::filesystem::path& path) {
-  return parse_table_toml(read_file(path, kMostTomlBytes), path.string());
+  return parse_table_toml(read_file(path, kMostTomlBytes), path.string(), path.parent_path());
 }
 
 }  // namespace muffle::schema

@@ -44,13 +44,10 @@ std::vector<std::string> moving_rules(const model::Model& model) {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (!(shares[i] > kMostMoved)) continue;
     const schema::Table& table = *model.info.schema.table;
-    std::string names;
-    for (const std::size_t j : table.constraints[i].columns)
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.columns[j].name);
     out.push_back(fmt::format(
-        "constraint {} (of {}) moves {:.0f} % of the rows that this model draws: all samples will keep it, "
-        "but their values of these columns follow another law than the records",
-        i + 1, names, 100 * shares[i]));
+        "{} moves {:.0f} % of the rows that this model draws: all samples will keep it, but their values of "
+        "these columns follow another law than the records",
+        schema::constraint_name(table, i), 100 * shares[i]));
   }
   return out;
 }

@@ -262,6 +262,24 @@ TEST_F(TableChecks, ConstraintsAndPersons) {
   EXPECT_THAT(found.counts, testing::Contains("constraint 1 (of 'from', 'to'): rows that break it: 1"));
 }
 
+TEST_F(TableChecks, CombinationsThatAreNotListedAreNamedWithoutTheirValues) {
+  schema::Table table;
+  table.columns.push_back(category("ward", {{"surgery", {}}, {"cardio", {}}}));
+  table.columns.push_back(category("icd", {{"K35", {}}, {"I21", {"I21.0"}}}));
+  table.columns[1].missing = true;
+  table.columns[1].spellings = {""};
+  schema::Constraint rule;
+  rule.kind = schema::Constraint::Kind::kAmong;
+  rule.columns = {0, 1};
+  rule.allowed = {{0, 0}, {1, 1}};
+  table.constraints.push_back(rule);
+  ASSERT_THAT(table.problems(), IsEmpty());
+  const RecordCheck found = check("ward,icd\nsurgery,K35\nsurgery,I21.0\ncardio,\ncardio,K35\n", table);
+  EXPECT_THAT(found.places, ElementsAre("row 2 of 'p.csv' breaks the list of combinations of 'ward', 'icd'",
+                                        "row 4 of 'p.csv' breaks the list of combinations of 'ward', 'icd'"));
+  EXPECT_THAT(found.counts, ElementsAre("the list of combinations of 'ward', 'icd': rows that break it: 2"));
+}
+
 TEST_F(TableChecks, FilesThatCannotBeRead) {
   muffle::test::expect_error(ExitCode::kIo, {"nowhere.csv"},
                              [&] { check_records(spec("nowhere.csv"), 0, 20); });

@@ -194,8 +194,18 @@ TEST(PairsMap, TheUnitsAreTheWeightsAndTheirSquaresStayWithinTheNormExactly) {
 // one 1, whatever the two records hold.
 TEST(PairsMap, NoTwoRecordsAreFurtherApartThanTheTheoremSays) {
   const std::vector<std::size_t> codes{2, 3, 2};
-  const auto map =
-      pairs({{"triples", "[\"a:b:c\"]"}, {"weights", "[\"a:b=0.7\", \"c=0\"]"}}, table_schema(codes, 2));
+  const MapKeys settings{{"triples", "[\"a:b:c\"]"}, {"weights", "[\"a:b=0.7\", \"c=0\"]"}};
+  schema::Schema schema = table_schema(codes, 2);
+  const auto plain = pairs(settings, schema);
+  // Whatever combinations the schema allows: a record that has another is counted as any is.
+  auto table = std::make_shared<schema::Table>(*schema.table);
+  table->constraints.emplace_back().kind = schema::Constraint::Kind::kAmong;
+  table->constraints[0].columns = {0, 1};
+  table->constraints[0].allowed = {{0, 0}, {1, 1}, {1, 2}};
+  ASSERT_EQ(table->problems(), std::vector<std::string>{});
+  schema.table = table;
+  const auto map = pairs(settings, schema);
+  EXPECT_EQ(map->hash(), plain->hash());
   const auto block = map->make_block(kLattice);
   std::vector<std::vector<std::int64_t>> all;  // both classes' numbers of every possible record
   for (std::uint32_t a = 0; a < 2; ++a) {

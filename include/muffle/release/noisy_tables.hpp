@@ -30,6 +30,17 @@ struct NoisyTable {
   }
 };
 
+/// Which codes of two columns go together (schema::Constraint::Kind::kAmong). Counts of others are of no
+/// record, or of one that its schema calls impossible.
+struct Combination {
+  /// Numbers of a record (0 .. d-1), first < second; kLabel: the class.
+  std::size_t first = 0, second = 0;
+  static constexpr std::size_t kLabel = ~std::size_t{0};
+  std::vector<std::size_t> codes = {0, 0};  ///< of both, or classes
+  std::vector<bool> allowed;                ///< codes of first x codes of second
+  bool holds(std::size_t x, std::size_t y) const { return allowed[x * codes[1] + y]; }
+};
+
 /// All tables of counts in a release. Public; everything computed from it is post-processing.
 struct NoisyTables {
   std::size_t classes = 1;         ///< C
@@ -40,7 +51,11 @@ struct NoisyTables {
   double records = 0.0;
   bool records_known = true;                 ///< it is m
   std::vector<std::size_t> grid_cells = {};  ///< features::CountTables::grid_cells
+  std::vector<Combination> combinations = {};
 };
+
+/// What a table's schema says of them; a missing value goes with all codes. Public.
+std::vector<Combination> combinations_of(const schema::Table& table);
 
 /// The tables of all maps of counts, one map after the other; two maps may count the same columns.
 /// @throws ConfigError  the release holds none (the message says which setting makes some), or its lattice is

@@ -13,12 +13,16 @@
 
 namespace muffle::schema {
 
+/// Of Table::constraints, for people: "constraint 2 (of 'a', 'b')".
+std::string constraint_name(const Table& table, std::size_t index);
+
 /// Makes synthetic rows keep a table's constraints. Immutable and thread-safe. Public: post-processing.
 ///
 /// A date and a datetime are compared by the day. A row that breaks a rule is mended: a comparison moves its
 /// right column to the nearest value that keeps it (the left one where there is none); a sum sets its total,
 /// or where that has no such value, its parts; an implication takes the first value of its `then`, or leaves
-/// its `when` where `then` is about the label. Mending goes on until all rules hold; a row that never gets
+/// its `when` where `then` is about the label; of a combination that is not allowed the second column changes
+/// (the first one where the second is the label). Mending goes on until all rules hold; a row that never gets
 /// there becomes one that is known to keep them.
 class RowRules {
  public:
@@ -43,6 +47,7 @@ class RowRules {
   void repair(const Constraint& rule, Row& row) const;
   void repair_comparison(const Constraint& rule, Row& row) const;
   void repair_sum(const Constraint& rule, Row& row) const;
+  void repair_among(const Constraint& rule, Row& row) const;
   bool repair_all(Row& row) const;
   double unit(const Constraint& rule, std::size_t column) const;
   double compared(const Constraint& rule, std::size_t column, std::span<const Cell> row) const;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
@@ -149,12 +150,16 @@ float position(Cell cell, std::size_t codes);
 /// Any float: what lies outside [0, 1) becomes the nearest code.
 Cell cell_at(float position, std::size_t codes);
 
+/// A code of one column, and one of another.
+using CodePair = std::pair<std::uint32_t, std::uint32_t>;
+
 /// What must hold between the columns of every synthetic row (row_rules.hpp). A missing value breaks nothing.
 struct Constraint {
   enum class Kind {
     kCompare,  ///< columns[0] op columns[1], or op `value`: numbers, dates or times of one type
     kSum,      ///< columns[0] = columns[1] + columns[2] + ...
     kImplies,  ///< columns[0] is one of `when`: columns[1] is one of `then`
+    kAmong,    ///< columns[0] and columns[1], categories, are one of `allowed`
   };
   enum class Op { kLess, kAtMost, kAtLeast, kGreater, kEqual };
 
@@ -164,6 +169,7 @@ struct Constraint {
   std::optional<double> value;
   std::vector<std::uint32_t> when, then;  ///< codes, the missing value's among them; `then` is in order of
                                           ///< preference: what a row that breaks the rule becomes
+  std::vector<CodePair> allowed = {};     ///< ascending, none twice, of values that are there
 
   bool operator==(const Constraint&) const = default;
 };
@@ -190,6 +196,8 @@ struct Table {
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
+/// Two columns whose combinations are listed have no more codes, one's times the other's.
+inline constexpr std::size_t kMostCombinations = std::size_t{1} << 20;
 inline constexpr double kSecondsADay = 86400.0;
 
 /// "integer", "decimal", ... : the types' names in schemas.
