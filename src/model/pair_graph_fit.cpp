@@ -1,15 +1,13 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "coarse_margins.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/core/philox.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/model/pair_graph.hpp"
-#include "pair_graph_gibbs.hpp"
+#include "pair_graph_chains.hpp"
 #include "pair_graph_margins.hpp"
 
 namespace muffle::model {
@@ -17,8 +15,9 @@ namespace {
 
 using Eigen::Index;
 
-constexpr std::size_t kLeastChains = 2000, kMostChains = 20000, kFitSteps = 40;
-/// Steps before the parameters are averaged only come near: so many times fewer chains show where to.
+/// The mean of the parameters of the last half of these is kept.
+constexpr std::size_t kFitSteps = 40;
+/// The others only come near: so many times fewer chains show where to.
 constexpr std::size_t kFewerAtFirst = 4;
 /// More sweeps than these are drawn, but not fitted to.
 constexpr std::size_t kMostFittedSweeps = 16;
@@ -105,10 +104,8 @@ std::vector<PairGraphLaw::Branch> spanning_tree(const std::vector<Eigen::VectorX
   return tree;
 }
 
-/// As many chains as leave the steps' mean, in a cell, three tenths of the release's noise, and no less than
-/// that noise a record. With noise nearly gone, or far above, the most or the least.
-/// Each step's shares of a pair's k cells, seen from both its columns, are off by about 1 / sqrt(2 k chains).
-std::size_t chains_for(const std::vector<Kept>& kept, double size) {
+/// Means over the pairs that were counted.
+CellNoise mean_noise(const std::vector<Kept>& kept, double size) {
   double variance = 0, cells = 0, counted = 0;
   for (const Kept& pair : kept) {
     if (pair.known != nullptr) continue;
@@ -116,88 +113,9 @@ std::size_t chains_for(const std::vector<Kept>& kept, double size) {
     cells += static_cast<double>(pair.law->size());
     ++counted;
   }
-  if (!(variance > 0)) return kMostChains;
-  variance /= counted;
-  cells /= counted;
-  constexpr double kShare = 0.3, kAveraged = kFitSteps / 2.0;
-  const double wanted =
-      std::max(1 / (2 * kAveraged * cells * kShare * kShare * variance), 1 / std::sqrt(variance));
-  return static_cast<std::size_t>(
-      std::clamp(wanted, static_cast<double>(kLeastChains), static_cast<double>(kMostChains)));
+  if (counted == 0) return {};
+  return {cells / counted, std::sqrt(variance / counted)};
 }
-
-/// What records of a law say about its pairs: drawn as the sampler draws them, from the tree and by sweeps.
-class Chains {
- public:
-  Chains(const std::vector<std::size_t>& codes, const PairGraphLaw& law, std::size_t sweeps,
-         std::uint32_t substream)
-      : codes_(codes),
-        law_(codes, law),
-        sweeps_(sweeps),
-        records_(codes),
-        random_(0, Stream::kTrainLatent, substream),
-        partner_(codes.size()) {
-    for (std::size_t p = 0; p < law.pairs.size(); ++p) {
-      const auto& pair = law.pairs[p];
-      const auto rows = static_cast<Index>(codes[pair.first]),
-                 columns = static_cast<Index>(codes[pair.second]);
-      partner_[pair.first].push_back({pair.second, Eigen::MatrixXf(rows, columns)});
-      partner_[pair.second].push_back({pair.first, Eigen::MatrixXf(columns, rows)});
-    }
-  }
-
-  /// Each pair's probabilities, first's codes x second's codes: means of the conditional laws that the last
-  /// sweep meets (Rao and Blackwell), over `chains` new records of the law with these parameters.
-  std::vector<Eigen::MatrixXd> show(const PairGraphLaw& law, std::size_t chains) {
-    law_.set_parameters(law);
-    for (auto& partners : partner_) {
-      for (Partner& partner : partners) partner.seen.setZero();
-    }
-    std::array<std::uint64_t, GibbsRecords::kMost> blocks;
-    for (std::size_t i = 0; i < chains; i += GibbsRecords::kMost) {
-      const std::size_t some = std::min(GibbsRecords::kMost, chains - i);
-      for (std::size_t r = 0; r < some; ++r)
-        blocks[r] = next_++ * GibbsRecords::blocks(codes_.size(), sweeps_);
-      records_.begin(random_, std::span(blocks).first(some));
-      law_.draw_tree(records_);
-      for (std::size_t s = 0; s + 1 < sweeps_; ++s) law_.sweep(records_);
-      law_.sweep(records_, [&](const GibbsLaw::Met& met) { see(met); });
-    }
-    std::vector<Eigen::MatrixXd> out;
-    std::vector<std::size_t> next(codes_.size());
-    for (const auto& pair : law.pairs) {
-      const Eigen::MatrixXf &first = partner_[pair.first][next[pair.first]++].seen,
-                            &second = partner_[pair.second][next[pair.second]++].seen;
-      out.push_back((first + second.transpose()).cast<double>() / (2.0 * static_cast<double>(chains)));
-    }
-    return out;
-  }
-
- private:
-  /// A column's partner, and how often the column's codes (rows) met the partner's.
-  struct Partner {
-    std::size_t column;
-    Eigen::MatrixXf seen;
-  };
-
-  void see(const GibbsLaw::Met& met) {
-    const auto k = static_cast<Index>(codes_[met.column]);
-    for (Partner& partner : partner_[met.column]) {
-      const std::uint32_t* const codes = records_.codes(partner.column);
-      for (std::size_t r = 0; r < records_.count(); ++r)
-        partner.seen.col(static_cast<Index>(codes[r])) +=
-            Eigen::Map<const Eigen::VectorXf>(met.shares + r * met.stride, k);
-    }
-  }
-
-  const std::vector<std::size_t>& codes_;
-  GibbsLaw law_;
-  std::size_t sweeps_;
-  GibbsRecords records_;
-  CounterStream random_;
-  std::uint64_t next_ = 0;                     ///< record
-  std::vector<std::vector<Partner>> partner_;  ///< d: in the order of the law's pairs
-};
 
 /// The parameters of a law, fitted by steps with momentum. Every step moves them by shares of the logarithm
 /// of what is wanted over what is shown: the columns' own by their own laws, the pairs' by what remains of
@@ -374,7 +292,7 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
     if (kept.empty() || sweeps == 0) continue;
     Chains chains(model.codes, law, std::min(sweeps, kMostFittedSweeps), static_cast<std::uint32_t>(c));
     Parameters parameters(law, kept);
-    const std::size_t most = chains_for(kept, margins.size[c]);
+    const std::size_t most = chains_for(mean_noise(kept, margins.size[c]), kFitSteps / 2);
     for (std::size_t step = 1; step <= kFitSteps; ++step) {
       beat(heartbeat);
       const bool averaged = 2 * step > kFitSteps;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "model/pair_graph_chains.hpp"
+
 namespace muffle::model {
 namespace {
 
@@ -172,6 +174,22 @@ TEST(PairGraphGibbs, ARecordDoesNotDependOnItsNeighboursAndVisits) {
 }
 
 /// Parameters as large as a model file may hold.
+TEST(PairGraphGibbs, TheFitDrawsAsManyRecordsAsTheNoiseAsksFor) {
+  EXPECT_EQ(chains_for({100, 0}, 20), kMostChains);  // no noise: nothing covers the chance
+  EXPECT_EQ(chains_for({100, 1e-5}, 20), kMostChains);
+  EXPECT_EQ(chains_for({100, 1}, 20), kLeastChains);
+  // 1 / sqrt(2 x 4 x 20 records) is 0.3 x 0.0025.
+  EXPECT_EQ(chains_for({4, 0.0025}, 20), 11111u);
+  // Many cells: four for each inverse.
+  EXPECT_EQ(chains_for({1e6, 0.0005}, 20), 8000u);
+  std::size_t before = kMostChains;
+  for (double share = 1e-4; share < 1; share *= 1.3) {
+    const std::size_t now = chains_for({64, share}, 20);
+    EXPECT_LE(now, before);
+    before = now;
+  }
+}
+
 TEST(PairGraphGibbs, HugeParametersStayWithinTheCodes) {
   PairGraphLaw law = some_law(1);
   for (std::size_t p = 0; p < law.pairs.size(); ++p) {
