@@ -203,13 +203,14 @@ void HermiteSettings::resolve() {
 void HermiteSettings::write(nlohmann::json& json) const {
   json["order"] = order;
   json["length_scale"] = length_scale;
-  json["stretch"] = stretch;
+  if (stretch != 1.0)
+    json["stretch"] = stretch;  // releases from before there was one are read, and plans keep their names
 }
 
 void HermiteSettings::read(const JsonFields& fields) {
   order = fields.integer("order", 0, kMostOrder);
   length_scale = fields.number("length_scale");
-  stretch = fields.number("stretch");
+  stretch = fields.has("stretch") ? fields.number("stretch") : 1.0;
   if (stretch == 0.0) fields.fail("stretch", "is 0, which a release does not leave open");
 }
 

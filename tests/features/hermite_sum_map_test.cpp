@@ -103,7 +103,7 @@ TEST(HermiteSumMap, TheStretchThatIsLeftOpenIsNearlyTheBest) {
   }
 }
 
-TEST(HermiteSumMap, AStretchIsResolvedOnceAndIsInEveryRelease) {
+TEST(HermiteSumMap, AStretchIsResolvedOnceAndSaidByTheRelease) {
   const auto stretch_of = [](const std::string& order, const std::string& stretch) {
     return test::make_map("hermite-sum", {{"order", order}, {"stretch", stretch}}, test::schema_of({2}, 1))
         ->to_json()
@@ -117,6 +117,31 @@ TEST(HermiteSumMap, AStretchIsResolvedOnceAndIsInEveryRelease) {
   EXPECT_THROW(stretch_of("25", "0.001"), ConfigError);
   for (const char* stretch : {"25.1", "-1", "nan"})
     EXPECT_THROW(stretch_of("25", stretch), std::invalid_argument) << stretch;
+}
+
+// Releases from before there was a stretch. Hashes and sums are those that the code of then (commit e03ba38)
+// made of the same 50 records; functions of x - 1/2 are these until today.
+TEST(HermiteSumMap, AReleaseThatSaysNoStretchIsOfTheMapThatItWas) {
+  for (const auto& [kind, text, hash, sums] :
+       {std::tuple{"hermite-sum", R"({"length_scale":0.1,"order":100})",
+                   "1a0d85b121406d051e393260394dc78300b62575e2db2f8a72774ca91005b1a5",
+                   "c796036cb8637f63571deea00e8839148704d7c3fbbefc3e935ef84b487c4da8"},
+        std::tuple{"hermite-product", R"({"columns":2,"length_scale":0.1,"order":20,"seed":1,"subsets":3})",
+                   "75f759138ef8190152216a0b9f9508e4abbd5a819ee41b858ba0829a52c269dd",
+                   "d8b648742062b9e123fde6e864764c71d8c9ff683cb2fee74f14726119da6b0a"}}) {
+    const auto json = nlohmann::json::parse(text);
+    const JsonDocument document{"x.mfl", "a release", ""};
+    const auto map = make_map(kind);
+    map->read_json(JsonFields(json, document, "map."));
+    map->resolve(test::schema_of({1, 2, 2}, 3));
+    EXPECT_EQ(map->to_json().dump(), text);
+    EXPECT_EQ(map->hash(), hash) << kind;
+    const Records records(50, 4, 3);
+    EXPECT_EQ(sha256_of(sums_of(*map->make_block({}), records, 3)), sums) << kind;
+    auto settings = test::MapKeys{{"stretch", "1"}};
+    for (const auto& [key, value] : json.items()) settings.emplace_back(key, value.dump());
+    EXPECT_EQ(test::make_map(kind, settings, test::schema_of({1, 2, 2}, 3))->to_json(), json);
+  }
 }
 
 TEST(HermiteSumMap, TheFunctionsExpandTheGaussianKernelAndTheirSquaresSumToOneAtMost) {

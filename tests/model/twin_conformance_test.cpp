@@ -179,21 +179,28 @@ TEST_P(EveryTwin, NoRecordsMakeZeroSums) {
 INSTANTIATE_TEST_SUITE_P(Table, EveryTwin, ::testing::ValuesIn(twin_kinds().begin(), twin_kinds().end()),
                          [](const auto& line) { return test::test_name(std::string(line.param.name)); });
 
-// At the stretch that many orders have, the first function of a number near 0 or 1 is 1e-34: still one in
-// single precision, from which the others grow.
+// At the stretch that many orders have, the first function of a number near 0 or 1 is down to 1e-35: still
+// one in single precision, from which the others grow, and back to which their gradients do.
 TEST(HermiteTwin, SinglePrecisionHoldsToOrder200AtTheEdges) {
-  const auto map = test::make_map("hermite-sum", {{"order", "200"}, {"length_scale", "0.02"}},
-                                  test::schema_of({1}, kLabels));
-  const Tensor x = torch::linspace(0, 1, 51, torch::kFloat64).unsqueeze(1),
-               labels = torch::zeros(51, torch::kInt64);
-  for (std::int64_t i = 0; i < 51; ++i) {
-    const Tensor one = x.slice(0, i, i + 1).to(torch::kFloat32), label = labels.slice(0, i, i + 1);
-    const Tensor narrow = make_twin(*map, {kLabels, torch::TensorOptions(torch::kFloat32)})
-                              ->class_sums(one, label),
-                 wide = make_twin(*map, {kLabels, torch::TensorOptions(torch::kFloat64)})
-                            ->class_sums(one.to(torch::kFloat64), label);
-    EXPECT_LT((narrow - wide).abs().max().item<double>(), 1e-4) << i;
-    EXPECT_NEAR(wide.square().sum().item<double>(), 1, 1e-2) << i;
+  const Tensor weights = uniform({kLabels, 201}, 5) - 0.5;
+  for (const char* const length_scale : {"0.02", "0.01", "0.001"}) {
+    const auto map = test::make_map("hermite-sum", {{"order", "200"}, {"length_scale", length_scale}},
+                                    test::schema_of({1}, kLabels));
+    for (std::int64_t i = 0; i <= 16; ++i) {
+      const auto sums_and_slope = [&](torch::ScalarType type) {
+        const Tensor x = torch::full({1, 1}, static_cast<float>(i) / 16.0f, type).requires_grad_();
+        const Tensor sums = make_twin(*map, {kLabels, torch::TensorOptions(type)})
+                                ->class_sums(x, torch::zeros({1}, torch::kInt64));
+        (sums * weights.to(type)).sum().backward();
+        return std::pair{sums.detach().to(torch::kFloat64), x.grad().item<double>()};
+      };
+      const auto narrow = sums_and_slope(torch::kFloat32), wide = sums_and_slope(torch::kFloat64);
+      EXPECT_LT((narrow.first - wide.first).abs().max().item<double>(), 1e-4) << length_scale << " " << i;
+      EXPECT_NEAR(narrow.second, wide.second, 1e-2) << length_scale << " " << i;
+      if (map->to_json().at("length_scale") != 0.001) {
+        EXPECT_NEAR(wide.first.square().sum().item<double>(), 1, 1e-2) << length_scale << " " << i;
+      }
+    }
   }
 }
 

@@ -58,6 +58,34 @@ TEST(PlanJson, SaysWhichMapsAreWithoutLabels) {
   expect_error(ExitCode::kConfig, {"map.m", "labelled"}, [&] { (void)make_plan(settings); });
 }
 
+// A plan that the code before Hermite maps had a stretch wrote (commit e03ba38), with the name that it gave
+// it.
+TEST(PlanJson, OneOfHermiteMapsFromBeforeTheyHadAStretchIsRead) {
+  const std::string text =
+      R"({"counts":{"released":false,"weight":1.0},"lattice_bits":24,"maps":[)"
+      R"({"bound":{"nonnegative_kernel":false,"norm":0.278},"kind":"hermite-product",)"
+      R"("map":{"columns":2,"length_scale":0.1,"order":20,"seed":1,"subsets":3},"name":"product",)"
+      R"("numbers":[{"count":1323,"sigma_lattice":467361108,"unit":60349697.841726616}],"role":"match",)"
+      R"("weight":0.278},{"bound":{"nonnegative_kernel":false,"norm":1.0},"kind":"hermite-sum",)"
+      R"("map":{"length_scale":0.1,"order":100},"name":"sum",)"
+      R"("numbers":[{"count":404,"sigma_lattice":129926388,"unit":16777216.0}],"role":"match","weight":1.0}],)"
+      R"("privacy":{"adjacency":"replace-one","delta":1e-05,"epsilon":1.0,"max_records_per_person":1,)"
+      R"("mechanism":"rounded Gaussian on the integer lattice","noise_multiplier":3.7306316348161666,)"
+      R"("sensitivity":2.0758458516951594,"sigma":7.744216203335871},"records":60000,)"
+      R"("schema":{"classes":3,"hi":255.0,"lo":0.0,"on_error":"clamp","shape":[1,2,2]}})";
+  const ReleasePlan plan = parse_plan(text, "x.mfl");
+  EXPECT_EQ(plan_text(plan), text);
+  EXPECT_EQ(plan_hash(plan), "7199425841a364d0e91ce696a0b1d58cd1f4ad1322b324484f5978258a46b7ae");
+  EXPECT_EQ(plan.maps[0].map->hash(), "75f759138ef8190152216a0b9f9508e4abbd5a819ee41b858ba0829a52c269dd");
+  EXPECT_EQ(plan.maps[1].map->hash(), "1a0d85b121406d051e393260394dc78300b62575e2db2f8a72774ca91005b1a5");
+  Artifact release = testing_artifact::artifact_of(plan);
+  const std::string bytes = artifact_bytes(release);
+  EXPECT_EQ(artifact_bytes(parse_artifact(bytes, "x.mfl")), bytes);
+  nlohmann::json bad = nlohmann::json::parse(text);
+  bad["maps"][1]["map"]["stretch"] = 1.0;  // two spellings would be two names
+  expect_error(ExitCode::kProtocol, {"x.mfl", "map"}, [&] { (void)parse_plan(bad.dump(), "x.mfl"); });
+}
+
 TEST(PlanJson, LiesAreRefused) {
   const nlohmann::json good = plan_json(sample_plan({.counts = true}));
   const auto refused = [&](const std::string& pointer, const nlohmann::json& value, const std::string& part) {

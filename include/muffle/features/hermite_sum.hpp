@@ -36,7 +36,7 @@ struct HermiteSettings {
   void declare(settings::Keys& keys);
   /// @throws ConfigError  one is out of range, whether a configuration or a release says it
   void resolve();
-  /// Fields of the map's JSON.
+  /// Fields of the map's JSON; a stretch of 1 is left out.
   void write(nlohmann::json& json) const;
   void read(const JsonFields& fields);
   HermiteRecursion recursion() const {
