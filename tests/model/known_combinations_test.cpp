@@ -10,7 +10,7 @@
 #include "muffle/model/pair_graph.hpp"
 #include "muffle/schema/table.hpp"
 
-namespace muffle::model {
+namespace muffle::model::combined {
 namespace {
 
 constexpr std::size_t kRows = 20000;
@@ -193,4 +193,4 @@ TEST(KnownCombinations, ARingOfThemIsHeldBySweeps) {
 }
 
 }  // namespace
-}  // namespace muffle::model
+}  // namespace muffle::model::combined
