@@ -79,12 +79,27 @@ class KnownPairFit {
     std::vector<Sums> all = margin_sums(rows, columns);
     add_pair(records, all);
     const Eigen::VectorXd shared = fitted(allowed_product(rows, columns), all, heartbeat_) / records;
+    share_out(pair_.first, pair_.rows, shared, rows);
+    share_out(pair_.second, pair_.columns, shared, columns);
     pair_.counts.clear();
     for (std::size_t c = 0; c < margins_.classes(); ++c) pair_.counts.push_back(of_class(c, shared));
   }
 
  private:
   Eigen::VectorXd& column(std::size_t c, std::size_t j) { return margins_.column[c][j]; }
+
+  /// What all classes have of each code changes from `before` to the cells' sums: each class's in proportion.
+  void share_out(std::size_t j, const std::vector<std::uint32_t>& codes, const Eigen::VectorXd& shared,
+                 const Eigen::VectorXd& before) {
+    Eigen::VectorXd share = Eigen::VectorXd::Zero(before.size());
+    for (std::size_t i = 0; i < codes.size(); ++i) share(codes[i]) += shared(static_cast<Index>(i));
+    for (std::size_t c = 0; c < margins_.classes(); ++c) {
+      Eigen::VectorXd& own = column(c, j);
+      for (Index x = 0; x < own.size(); ++x)
+        own(x) = share(x) * (before(x) > 0 ? before.sum() * own(x) / before(x) : margins_.size[c]);
+      if (own.sum() > 0) own *= margins_.size[c] / own.sum();
+    }
+  }
 
   std::vector<Sums> margin_sums(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns) const {
     return {sums_of(pair_.rows, rows, variance_[pair_.first]),
