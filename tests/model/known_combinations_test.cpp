@@ -1,5 +1,7 @@
 // Columns of which the schema lists what goes together: the pair graph draws nothing else, and what is known
 // costs no noise.
+#include "model/known_combinations.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -201,21 +203,25 @@ TEST(KnownCombinations, AColumnThatNothingCountsLeavesTheOtherAsItWasCounted) {
   }
 }
 
-/// All records of class 1 are of ward 1, whose codes its class rules out.
+/// Class 1 may be in ward 1 alone, without its diagnosis 2: what is left of the ward is a missing one, of
+/// which its column has none.
 TEST(KnownCombinations, WhereTheCountsLeaveAClassNothingItsRulesHoldAllTheSame) {
-  Rows real = planted(2);
-  for (std::size_t r = 0; r < kRows; ++r) {
-    if (real.labels[r] == 1) real.codes[r] = {1, 2, 0};
-  }
-  release::Combination classes{1, release::Combination::kLabel, {6, 2}, std::vector<bool>(12, true)};
-  classes.allowed[2 * 2 + 1] = classes.allowed[5 * 2 + 1] = false;
-  for (const std::size_t sweeps : {std::size_t{0}, kPairSweeps}) {
-    const Rows made = drawn(fit_pair_graph(tables(real, 2, 1e-3, {wards(), classes}), sweeps), real.labels);
-    EXPECT_EQ(impossible(made), 0u);
-    std::size_t ruled_out = 0;
-    for (std::size_t r = 0; r < kRows; ++r)
-      ruled_out += made.labels[r] == 1 && (made.codes[r][1] == 2 || made.codes[r][1] == 5);
-    EXPECT_EQ(ruled_out, 0u) << sweeps;
+  release::Combination of_ward{0, release::Combination::kLabel, {3, 2}, {1, 0, 1, 1, 1, 0}};
+  release::Combination of_icd{1, release::Combination::kLabel, {6, 2}, std::vector<bool>(12, true)};
+  of_icd.allowed[2 * 2 + 1] = false;
+  release::NoisyTables some;
+  some.combinations = {wards(), of_ward, of_icd};
+  for (const double missing : {20.0, 0.0}) {  // of the other class
+    Margins margins{{3, 6}, {100, 100}, {}, {}};
+    margins.column = {{Eigen::VectorXd::Constant(3, 100.0 / 3), Eigen::VectorXd::Zero(6)},
+                      {Eigen::VectorXd::Constant(3, 100.0 / 3), Eigen::VectorXd::Zero(6)}};
+    margins.column[0][1] << 20, 20, 20, 10, 30 - missing, missing;
+    margins.column[1][1] << 100, 0, 0, 0, 0, 0;
+    keep_combinations(some, {1.0, 1.0}, margins, {});
+    const Eigen::MatrixXd made = margins.known.at(0).table(1, margins.codes);
+    EXPECT_DOUBLE_EQ(made(1, 5), 100.0) << made;
+    EXPECT_DOUBLE_EQ(margins.column[1][1](5), 100.0);
+    EXPECT_NEAR(margins.known[0].table(0, margins.codes).sum(), 100.0, 1e-9);
   }
 }
 
