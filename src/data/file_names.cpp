@@ -76,6 +76,15 @@ bool same_file(const std::string& one, const std::string& other) {
   return std::filesystem::equivalent(one, other, none) && !none;
 }
 
+/// The path's pattern (glob(7)): any rank's.
+std::string of_any_rank(const DataSpec& spec, const std::string& name) {
+  constexpr std::string_view kRank = "{rank}";
+  std::string path = (std::filesystem::path(spec.dir) / name).string();
+  for (std::size_t at = path.find(kRank); at != std::string::npos; at = path.find(kRank, at))
+    path.replace(at, kRank.size(), "*");
+  return path;
+}
+
 /// Of all ranks, each once.
 std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
   std::vector<Format::Part> out;
@@ -89,6 +98,25 @@ std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
 }
 
 }  // namespace
+
+bool names_file(const DataSpec& spec, const std::filesystem::path& file) {
+  for (const std::string& names : {spec.features, spec.labels}) {
+    for (std::size_t at = 0; at < names.size();) {  // some formats take several
+      const std::size_t end = std::min(names.find(',', at), names.size());
+      for (const std::string& name : {names, names.substr(at, end - at)}) {
+        const std::string path = of_any_rank(spec, name);
+        std::vector<std::string> all{path};
+        if (path.find_first_of("*?[") != std::string::npos) {
+          for (std::string& match : matches(path)) all.push_back(std::move(match));
+        }
+        if (std::ranges::any_of(all, [&](const auto& one) { return same_file(one, file.string()); }))
+          return true;
+      }
+      at = end + 1;
+    }
+  }
+  return false;
+}
 
 bool share_records(const DataSpec& one, const DataSpec& other, int ranks) {
   const std::vector<Format::Part> mine = parts_of(one, ranks), theirs = parts_of(other, ranks);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,9 @@ namespace muffle::data {
 /// @throws DataError  none matches a pattern; or, of a set of parts (schema::part_pattern()), some are
 /// missing.
 std::vector<std::string> files_of(const DataSpec& spec, int rank);
+
+/// Whether it is one of the files with records or labels that spec names, any rank's, by whatever path.
+/// @throws IoError  a folder cannot be listed.
+bool names_file(const DataSpec& spec, const std::filesystem::path& file);
 
 }  // namespace muffle::data

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "decoded_stream.hpp"
+#include "file_names.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/text.hpp"
@@ -42,7 +43,11 @@ void Settings::read_schema(const std::filesystem::path& folder,
   if (schema_file.empty() || schema.table) return;
   schema_file = std::filesystem::absolute(folder / schema_file).lexically_normal().string();
   const schema::Schema said = schema;
-  describe_table(schema, std::make_shared<const schema::Table>(schema::read_table_toml(schema_file)));
+  const auto is_private = [this, held_out = test()](const std::filesystem::path& file) {
+    return names_file(*this, file) || names_file(held_out, file);
+  };
+  describe_table(schema,
+                 std::make_shared<const schema::Table>(schema::read_table_toml(schema_file, is_private)));
   settings::Problems other;
   const auto same = [&](const char* key, bool equal) {
     other.unless(equal || !named(key), fmt::format("data.{} follows from the schema '{}': leave it out", key,

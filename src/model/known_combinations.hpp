@@ -11,8 +11,8 @@ namespace muffle::model {
 /// Fits records in the allowed cells of every combination to what was counted of both columns and of the
 /// pair, by what each is worth against its noise; the columns' counts become these cells' sums
 /// (Margins::known). A class that goes with some codes alone keeps no records of the others.
-/// @param variance  d: of the noise in a code's count, as measured
+/// @param variance  d: of the noise in a code's count, as measured; infinite: nothing counts the column
 void keep_combinations(const release::NoisyTables& tables, const std::vector<double>& variance,
-                       Margins& margins);
+                       Margins& margins, const Heartbeat& heartbeat);
 
 }  // namespace muffle::model

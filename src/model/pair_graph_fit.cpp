@@ -256,7 +256,7 @@ const PairGraphCells* PairGraphModel::cells_of(std::size_t j) const {
 
 PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sweeps,
                               const Heartbeat& heartbeat) {
-  const Margins fine = combine_tables(tables);
+  const Margins fine = combine_tables(tables, heartbeat);
   CoarseMargins coarse = on_counted_groups(fine, tables.grid_cells);
   Margins& margins = coarse.margins;
   std::erase_if(margins.pairs, [&](const PairCounts& pair) {
@@ -275,7 +275,8 @@ PairGraphModel fit_pair_graph(const release::NoisyTables& tables, std::size_t sw
             {margins.pairs[p].first, margins.pairs[p].second, &laws[p][c], margins.pairs[p].sigma});
     }
     std::vector<Eigen::MatrixXd> known;
-    for (const KnownPair& pair : margins.known) known.push_back(pair.counts[c] / margins.size[c]);
+    for (const KnownPair& pair : margins.known)
+      known.push_back(pair.table(c, margins.codes) / margins.size[c]);
     for (std::size_t k = 0; k < known.size(); ++k)
       kept.push_back({margins.known[k].first, margins.known[k].second, &known[k], 0, &margins.known[k]});
     std::ranges::sort(kept, {}, [](const Kept& pair) { return std::pair(pair.first, pair.second); });

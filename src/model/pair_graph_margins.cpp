@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -144,6 +145,7 @@ std::vector<double> class_sizes(const release::NoisyTables& tables) {
 struct ColumnCounts {
   std::vector<Eigen::VectorXd> counts;  ///< C of the codes
   double variance = 0;                  ///< of a cell
+  bool counted = false;                 ///< by any table; else they are alike
 };
 
 ColumnCounts column_counts(const release::NoisyTables& tables, std::size_t j,
@@ -166,6 +168,7 @@ ColumnCounts column_counts(const release::NoisyTables& tables, std::size_t j,
         fine(x) = view.counts(static_cast<Index>(g), 0) / members[g];
       }
       out.variance = view.variance;
+      out.counted = true;
     }
     out.counts.push_back(std::move(fine));
   }
@@ -202,7 +205,8 @@ std::vector<GroupCounts> counts_beside(const release::NoisyTables& tables) {
 /// (James and Stein), and then, as all classes' were, to what its codes' counts are beforehand: most codes of
 /// a class are rare, and one that has none of them may not seem to have some (a few incomes of 99,999 are a
 /// law of their own).
-/// @param variance  d zeros; becomes that of the noise in a code's count of each column that is not learned
+/// @param variance  d of infinity; becomes that of the noise in a code's count, of each column that a table
+/// counts and whose bins are not learned
 std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables& tables,
                                                       const std::vector<double>& size,
                                                       std::vector<double>& variance) {
@@ -220,7 +224,7 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
     NoisyCounts& sum =
         all.emplace_back(NoisyCounts{column.counts.front(), column.variance * static_cast<double>(classes)});
     for (std::size_t c = 1; c < classes; ++c) sum.counts += column.counts[c];
-    variance[j] = column.variance;
+    if (column.counted) variance[j] = column.variance;
   }
   for (NoisyCounts& sum : all) sum = smoothed(sum);
   std::vector<Eigen::VectorXd> shared = posterior_counts(all, records);
@@ -245,11 +249,11 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
 
 }  // namespace
 
-Margins combine_tables(const release::NoisyTables& tables) {
+Margins combine_tables(const release::NoisyTables& tables, const Heartbeat& heartbeat) {
   Margins out;
   out.codes = tables.codes;
   out.size = class_sizes(tables);
-  std::vector<double> variance(tables.codes.size(), 0.0);
+  std::vector<double> variance(tables.codes.size(), std::numeric_limits<double>::infinity());
   out.column = column_laws(tables, out.size, variance);
   for (std::size_t i = 0; i < tables.codes.size(); ++i) {
     for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
@@ -271,7 +275,7 @@ Margins combine_tables(const release::NoisyTables& tables) {
       if (!pair.counts.empty()) out.pairs.push_back(std::move(pair));
     }
   }
-  keep_combinations(tables, variance, out);
+  keep_combinations(tables, variance, out, heartbeat);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
@@ -21,10 +22,14 @@ struct PairCounts {
 
 /// Two columns of which the schema says which codes go together.
 struct KnownPair {
-  std::size_t first = 0, second = 0;  ///< columns, first < second
-  std::vector<bool> allowed;          ///< first's codes x second's codes
-  std::vector<Eigen::MatrixXd>
-      counts;  ///< C of these: records, 0 where not allowed; the columns' are its sums
+  std::size_t first = 0, second = 0;         ///< columns, first < second
+  std::vector<bool> allowed;                 ///< first's codes x second's codes
+  std::vector<std::uint32_t> rows, columns;  ///< of each allowed cell
+  /// C of these: records of each allowed cell; the columns' counts are their sums.
+  std::vector<Eigen::VectorXd> counts = {};
+
+  /// first's codes x second's codes: records of class c, 0 where not allowed.
+  Eigen::MatrixXd table(std::size_t c, const std::vector<std::size_t>& codes) const;
 };
 
 /// Everything that the tables say about one and two columns.
@@ -41,7 +46,7 @@ struct Margins {
 /// Inverse-variance means over all tables: sizes, then single columns (drawn to all classes' law by their
 /// noise, and not negative), and each pair's counts, as they are. Columns whose combinations are listed hold
 /// no others (known_combinations.hpp).
-Margins combine_tables(const release::NoisyTables& tables);
+Margins combine_tables(const release::NoisyTables& tables, const Heartbeat& heartbeat = {});
 
 /// A pair's law in each class: C of first's codes x second's codes, probabilities with the columns' own laws
 /// as margins. A class's is empty where noise hides most of the interaction.

@@ -1,7 +1,6 @@
 #include "combinations.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -16,6 +15,7 @@ namespace muffle::schema {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+constexpr std::size_t kMostLines = 1'000'000;
 /// So many values that do not fit are named.
 constexpr std::size_t kMostNamed = 5;
 
@@ -30,6 +30,8 @@ class Lines {
 
   /// Of the line that was read last, for messages.
   std::string where() const { return fmt::format("'{}' line {}", printable(name_), line_); }
+
+  std::size_t line() const { return line_; }
 
   /// The next line's fields; empty lines are passed over. None: the end.
   std::vector<std::string> read() {
@@ -76,38 +78,50 @@ class Lines {
   std::size_t line_ = 0, next_ = 1;
 };
 
-std::uint32_t code_of(const ColumnText& text, const std::string& value) {
-  const FieldReading reading = text.read(value);
+/// What is wrong with the value; empty: it has a code.
+std::string problem_of(const ColumnText& text, const FieldReading& reading, const std::string& value) {
   const Column& column = text.column();
   if (reading.misfit != Misfit::kNone)
-    throw ConfigError(fmt::format("\"{}\" is not among the values of column '{}'", printable(value),
-                                  printable(column.name)));
-  if (reading.cell->code >= column.bins())
-    throw ConfigError(
-        fmt::format("\"{}\" is a missing value of column '{}', which goes with every value: "
-                    "leave it out",
-                    printable(value), printable(column.name)));
-  return reading.cell->code;
+    return fmt::format("\"{}\" is not among the values of column '{}'", printable(value),
+                       printable(column.name));
+  if (reading.cell->code < column.bins()) return {};
+  return fmt::format(
+      "\"{}\" is a missing value of column '{}', which goes with every value: "
+      "leave it out",
+      printable(value), printable(column.name));
+}
+
+std::ptrdiff_t place_of(const std::vector<std::string>& header, const std::string& name) {
+  return std::ranges::count(header, name) == 1 ? std::ranges::find(header, name) - header.begin() : -1;
 }
 
 }  // namespace
 
-std::vector<NamedPair> read_combinations(const std::filesystem::path& path, const std::string& first,
-                                         const std::string& second) {
+NamedPairs read_combinations(const std::filesystem::path& path, const std::string& first,
+                             const std::string& second) {
   const std::string text = read_file(path, kMostBytes), name = path.string();
   for (const char separator : {',', ';', '\t'}) {
     Lines lines(text, name, separator);
-    const std::vector<std::string> header = lines.read();
-    if (std::ranges::count(header, first) != 1 || std::ranges::count(header, second) != 1) continue;
-    const auto a = std::ranges::find(header, first) - header.begin(),
-               b = std::ranges::find(header, second) - header.begin();
-    std::vector<NamedPair> out;
+    std::vector<std::string> header;
+    try {
+      header = lines.read();
+    } catch (const ConfigError&) {  // quotes end before another separator
+      continue;
+    }
+    const std::ptrdiff_t a = place_of(header, first), b = place_of(header, second);
+    if (a < 0 || b < 0) continue;
+    NamedPairs out{fmt::format("'{}' line", printable(name)), {}};
     for (std::vector<std::string> fields = lines.read(); !fields.empty(); fields = lines.read()) {
       if (fields.size() != header.size())
         throw ConfigError(fmt::format("{} has {} fields, and the first line {}", lines.where(), fields.size(),
                                       header.size()));
-      out.push_back(
-          {fields[static_cast<std::size_t>(a)], fields[static_cast<std::size_t>(b)], lines.where()});
+      if (out.pairs.size() == kMostLines)
+        throw ConfigError(
+            fmt::format("{} is one too many: a list has {} at most, and more than {} different "
+                        "combinations are no list",
+                        lines.where(), kMostLines, kMostAllowed));
+      out.pairs.push_back({std::move(fields[static_cast<std::size_t>(a)]),
+                           std::move(fields[static_cast<std::size_t>(b)]), lines.line()});
     }
     return out;
   }
@@ -117,24 +131,23 @@ std::vector<NamedPair> read_combinations(const std::filesystem::path& path, cons
                   printable(name), printable(first), printable(second)));
 }
 
-std::vector<CodePair> allowed_codes(const std::vector<NamedPair>& pairs, const Column& first,
-                                    const Column& second) {
+std::vector<CodePair> allowed_codes(const NamedPairs& named, const Column& first, const Column& second) {
   const ColumnText firsts(first), seconds(second);
   std::vector<CodePair> out;
-  std::vector<std::string> wrong;
-  for (const NamedPair& pair : pairs) {
-    try {
-      out.emplace_back(code_of(firsts, pair.first), code_of(seconds, pair.second));
-    } catch (const ConfigError& e) {
-      wrong.push_back(fmt::format("{}: {}", pair.where, e.what()));
+  std::string wrong;
+  std::size_t count = 0;
+  for (const NamedPair& pair : named.pairs) {
+    const FieldReading a = firsts.read(pair.first), b = seconds.read(pair.second);
+    std::string problem = problem_of(firsts, a, pair.first);
+    if (problem.empty()) problem = problem_of(seconds, b, pair.second);
+    if (problem.empty()) {
+      out.emplace_back(a.cell->code, b.cell->code);
+    } else if (++count <= kMostNamed) {
+      wrong += fmt::format("{}{} {}: {}", wrong.empty() ? "" : "; ", named.place, pair.line, problem);
     }
   }
-  if (!wrong.empty()) {
-    const std::size_t more = wrong.size() - std::min(wrong.size(), kMostNamed);
-    wrong.resize(wrong.size() - more);
-    throw ConfigError(
-        fmt::format("{}{}", fmt::join(wrong, "; "), more > 0 ? fmt::format("; and {} more", more) : ""));
-  }
+  if (count > kMostNamed) wrong += fmt::format("; and {} more", count - kMostNamed);
+  if (count > 0) throw ConfigError(wrong);
   std::ranges::sort(out);
   const auto twice = std::ranges::unique(out);
   out.erase(twice.begin(), twice.end());

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <random>
+#include <set>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -94,32 +97,48 @@ RowRules::RowRules(const Table& table)
     }
   }
   if (empty()) return;
+  order_lists();
   const std::size_t classes = label_ ? table_.columns[*label_].values.size() : 1;
   for (std::size_t c = 0; c < classes; ++c) {
-    bool found = false;
-    for (const double at : {0.5, 0.0, 1.0, 0.25, 0.75}) {
-      Row row(table_.columns.size());
-      for (const std::size_t j : features_) {
-        const std::size_t bins = table_.columns[j].bins();
-        const auto code = static_cast<std::uint32_t>(
-            std::min(static_cast<double>(bins - 1), std::floor(at * static_cast<double>(bins))));
-        const std::size_t codes = table_.columns[j].codes();
-        row[j] = cell_at(position({code, 0.5f}, codes), codes);  // as it will be written
-      }
-      if (label_) row[*label_].code = static_cast<std::uint32_t>(c);
-      if (!repair_all(row)) continue;
-      known_good_.push_back(std::move(row));
-      found = true;
-      break;
+    std::optional<Row> good = row_that_keeps_all(c);
+    if (!good) {
+      contradiction_ = fmt::format("{} contradict each other: muffle finds no row", rules_name());
+      if (label_)
+        contradiction_ += fmt::format(" with {} = \"{}\"", table_.columns[*label_].name,
+                                      table_.columns[*label_].values[c].name);
+      contradiction_ += " that keeps them all";
+      return;
     }
-    if (found) continue;
-    contradiction_ = "the constraints contradict each other: muffle finds no row";
-    if (label_)
-      contradiction_ += fmt::format(" with {} = \"{}\"", table_.columns[*label_].name,
-                                    table_.columns[*label_].values[c].name);
-    contradiction_ += " that keeps them all";
-    return;
+    known_good_.push_back(std::move(*good));
   }
+}
+
+std::string RowRules::rules_name() const {
+  if (lists_.empty()) return "the constraints";
+  return lists_.size() < table_.constraints.size() ? "the constraints and lists of combinations"
+                                                   : "the lists of combinations";
+}
+
+/// Of a class: a few rows are mended, and where lists may form rings, some random ones.
+std::optional<RowRules::Row> RowRules::row_that_keeps_all(std::size_t label) const {
+  constexpr std::array kAt{0.5, 0.0, 1.0, 0.25, 0.75};
+  constexpr std::size_t kRandom = 32;
+  std::mt19937 random;  // the same on every machine
+  for (std::size_t start = 0; start < kAt.size() + (lists_.size() > 2 ? kRandom : 0); ++start) {
+    Row row(table_.columns.size());
+    for (const std::size_t j : features_) {
+      const std::size_t bins = table_.columns[j].bins();
+      const auto code = static_cast<std::uint32_t>(
+          start < kAt.size()
+              ? std::min(static_cast<double>(bins - 1), std::floor(kAt[start] * static_cast<double>(bins)))
+              : static_cast<double>(random() % bins));
+      const std::size_t codes = table_.columns[j].codes();
+      row[j] = cell_at(position({code, 0.5f}, codes), codes);  // as it will be written
+    }
+    if (label_) row[*label_].code = static_cast<std::uint32_t>(label);
+    if (repair_all(row)) return row;
+  }
+  return std::nullopt;
 }
 
 bool RowRules::missing(std::size_t column, std::span<const Cell> row) const {
@@ -234,29 +253,67 @@ void RowRules::repair_sum(const Constraint& rule, Row& row) const {
   }
 }
 
-/// The first column stays, unless the second is the label. The other one becomes the next code, in the
-/// schema's order and round its end, that goes with it: so the rows of an impossible code do not all become
-/// one. A code that goes with none (Table::problems()) goes with a missing value.
-void RowRules::repair_among(const Constraint& rule, Row& row) const {
-  const bool second = rule.columns[1] != label_;
-  const std::size_t kept = rule.columns[second ? 0 : 1], moved = rule.columns[second ? 1 : 0];
-  const std::uint32_t own = row[moved].code;
-  std::optional<std::uint32_t> next, first;
-  for (const CodePair& pair : rule.allowed) {
-    const auto [with, code] = second ? pair : CodePair(pair.second, pair.first);
-    if (with != row[kept].code) continue;
-    if (!first || code < *first) first = code;
-    if (code > own && (!next || code < *next)) next = code;
+/// Lists outwards from their roots, breadth first, each once: the label, and else the first column of the
+/// first list that is left.
+void RowRules::order_lists() {
+  for (std::size_t i = 0; i < table_.constraints.size(); ++i) {
+    if (table_.constraints[i].kind != Kind::kAmong) continue;
+    for (const std::size_t j : table_.constraints[i].columns) rules_of_[j].push_back(i);
   }
-  if (!next) next = first;
-  if (!next && table_.columns[moved].missing) next = table_.columns[moved].missing_code();
-  if (next) row[moved] = {*next, 0.5f};
+  std::set<std::size_t> listed;
+  const auto go_out_from = [&](std::size_t root) {
+    std::vector<std::size_t> reached{root};
+    for (std::size_t k = 0; k < reached.size(); ++k) {
+      for (const std::size_t i : rules_of_.at(reached[k])) {
+        if (!listed.insert(i).second) continue;
+        const Constraint& rule = table_.constraints[i];
+        const std::size_t far = rule.columns[rule.columns[0] == reached[k] ? 1 : 0];
+        List& list = lists_.emplace_back(List{i, reached[k], far, {}});
+        for (const CodePair& pair : rule.allowed) list.turned.emplace_back(pair.second, pair.first);
+        std::ranges::sort(list.turned);
+        reached.push_back(far);
+      }
+    }
+  };
+  if (label_ && rules_of_.contains(*label_)) go_out_from(*label_);
+  for (std::size_t i = 0; i < table_.constraints.size(); ++i) {
+    if (table_.constraints[i].kind == Kind::kAmong && !listed.contains(i))
+      go_out_from(table_.constraints[i].columns[0]);
+  }
+}
+
+bool RowRules::keeps_lists_of(std::size_t column, std::span<const Cell> row) const {
+  return std::ranges::all_of(rules_of_.at(column),
+                             [&](std::size_t i) { return keeps(table_.constraints[i], row); });
+}
+
+/// The column becomes the next code, in the schema's order and round its end, that goes with the other's (so
+/// the rows of an impossible code do not all become one): of the first few the one that keeps all lists of
+/// the column, if any does. A code that goes with none (Table::problems()) goes with a missing value.
+void RowRules::repair_among(const List& list, bool outwards, Row& row) const {
+  constexpr std::ptrdiff_t kMostTried = 256;
+  const bool far = outwards || list.near == label_;
+  const std::size_t moved = far ? list.far : list.near, kept = far ? list.near : list.far;
+  const Constraint& rule = table_.constraints[list.rule];
+  const std::vector<CodePair>& pairs = moved == rule.columns[1] ? rule.allowed : list.turned;
+  const CodePair own(row[kept].code, row[moved].code);
+  const auto with = std::ranges::equal_range(pairs, own.first, {}, &CodePair::first);
+  const auto become = [&](std::uint32_t code) { row[moved] = {code, 0.5f}; };
+  if (with.empty()) {
+    if (table_.columns[moved].missing) become(table_.columns[moved].missing_code());
+    return;
+  }
+  const std::ptrdiff_t count = std::ssize(with), next = std::ranges::upper_bound(with, own) - with.begin();
+  for (std::ptrdiff_t k = 0; k < std::min(count, kMostTried); ++k) {
+    become(with[(next + k) % count].second);
+    if (keeps_lists_of(moved, row)) return;
+  }
+  become(with[next % count].second);
 }
 
 void RowRules::repair(const Constraint& rule, Row& row) const {
   if (rule.kind == Kind::kCompare) return repair_comparison(rule, row);
   if (rule.kind == Kind::kSum) return repair_sum(rule, row);
-  if (rule.kind == Kind::kAmong) return repair_among(rule, row);
   const auto become = [&](std::size_t column, std::uint32_t code) { row[column] = {code, 0.5f}; };
   const std::size_t a = rule.columns[0], b = rule.columns[1];
   if (b != label_) return become(b, rule.then.front());
@@ -270,7 +327,14 @@ bool RowRules::repair_all(Row& row) const {
     const auto first = broken(row);
     if (!first) return true;
     for (std::size_t i = *first; i < table_.constraints.size(); ++i) {
-      if (!keeps(table_.constraints[i], row)) repair(table_.constraints[i], row);
+      const Constraint& rule = table_.constraints[i];
+      if (rule.kind != Kind::kAmong && !keeps(rule, row)) repair(rule, row);
+    }
+    // Outwards all lists hold in one pass, unless they form rings or other rules move their columns.
+    const bool outwards = pass % 2 == 0;
+    for (std::size_t k = 0; k < lists_.size(); ++k) {
+      const List& list = lists_[outwards ? k : lists_.size() - 1 - k];
+      if (!keeps(table_.constraints[list.rule], row)) repair_among(list, outwards, row);
     }
   }
   return !broken(row);

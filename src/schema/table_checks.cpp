@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "combinations.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/plain_text.hpp"
@@ -269,7 +270,10 @@ class Checks {
   }
 
   void constraint(std::size_t index, const Constraint& c) {
-    const auto say = [&](const std::string& what) { add(fmt::format("constraint {}: {}", index + 1, what)); };
+    const bool there = std::ranges::all_of(c.columns, [&](auto j) { return j < table_.columns.size(); });
+    const std::string name = c.kind == Kind::kAmong && there ? constraint_name(table_, index)
+                                                             : fmt::format("constraint {}", index + 1);
+    const auto say = [&](const std::string& what) { add(fmt::format("{}: {}", name, what)); };
     std::set<std::size_t> seen;
     for (const std::size_t j : c.columns) {
       if (j >= table_.columns.size()) return say("names a column that is not there");
@@ -352,8 +356,13 @@ class Checks {
       if (side->is_number())
         return say(fmt::format("column '{}' is a number, and only categories are combined", side->name));
     }
-    if (sides[0]->codes() > kMostCombinations / sides[1]->codes())
-      return say(fmt::format("more than {} pairs of values, allowed or not", kMostCombinations));
+    pairs_ += sides[0]->codes() * sides[1]->codes();
+    if (pairs_ > kMostCombinations)
+      return say(fmt::format("with it the lists are about more than {} pairs of values, allowed or not",
+                             kMostCombinations));
+    allowed_ += c.allowed.size();
+    if (allowed_ > kMostAllowed)
+      return say(fmt::format("with it the lists allow more than {} combinations", kMostAllowed));
     std::vector<bool> used[] = {std::vector<bool>(sides[0]->bins()), std::vector<bool>(sides[1]->bins())};
     for (std::size_t i = 0; i < c.allowed.size(); ++i) {
       const auto [first, second] = c.allowed[i];
@@ -384,6 +393,7 @@ class Checks {
 
   const Table& table_;
   std::vector<std::string> out_;
+  std::size_t pairs_ = 0, allowed_ = 0;  ///< of all lists of combinations so far
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "combinations.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
@@ -185,8 +186,8 @@ Constraint read_constraint(const JsonFields& f) {
     c.when = read_codes(f, "when");
     c.then = read_codes(f, "then");
   } else if (c.kind == Constraint::Kind::kAmong) {
-    const auto first = f.sizes("first", kMostCombinations, 0, kMostCodes),
-               second = f.sizes("second", kMostCombinations, 0, kMostCodes);
+    const auto first = f.sizes("first", kMostAllowed, 0, kMostCodes),
+               second = f.sizes("second", kMostAllowed, 0, kMostCodes);
     if (first.size() != second.size()) f.fail("second", "are not as many codes as 'first' has");
     for (std::size_t i = 0; i < first.size(); ++i)
       c.allowed.emplace_back(static_cast<std::uint32_t>(first[i]), static_cast<std::uint32_t>(second[i]));

@@ -59,8 +59,8 @@ int places_of(double number) {
 /// Reads one file; collects what is wrong with it.
 class TableReader {
  public:
-  TableReader(const toml::table& file, std::string name, std::optional<std::filesystem::path> folder)
-      : file_(file), name_(std::move(name)), folder_(std::move(folder)) {}
+  TableReader(const toml::table& file, std::string name, PublicFiles files)
+      : file_(file), name_(std::move(name)), files_(std::move(files)) {}
 
   Table read() {
     keys(file_, {"columns", "constraints", "combinations"}, "the schema");
@@ -612,7 +612,7 @@ class TableReader {
     });
     if (problems_.empty() && categories) {  // else what is wrong is said of the columns
       try {
-        const std::vector<NamedPair> named = t.contains("file") ? from_file(t, of, c) : listed(t, of);
+        const NamedPairs named = t.contains("file") ? from_file(t, of, c) : listed(t, of);
         c.allowed = allowed_codes(named, table_.columns[c.columns[0]], table_.columns[c.columns[1]]);
       } catch (const ConfigError& e) {
         return add(line(t), fmt::format("{}: {}", of, e.what()));
@@ -621,15 +621,20 @@ class TableReader {
     table_.constraints.push_back(std::move(c));
   }
 
-  std::vector<NamedPair> from_file(const toml::table& t, const std::string& of, const Constraint& c) {
+  NamedPairs from_file(const toml::table& t, const std::string& of, const Constraint& c) {
     const std::string file = text(t, "file", of, true);
-    if (file.empty() || !folder_) throw ConfigError("'file' names no file that can be read here");
-    return read_combinations(*folder_ / file, table_.columns[c.columns[0]].name,
+    if (file.empty() || !files_.folder) throw ConfigError("'file' names no file that can be read here");
+    if (files_.private_file && files_.private_file(*files_.folder / file))
+      throw ConfigError(
+          fmt::format("'{}' is a file with records of this configuration. What a list allows is "
+                      "published as it is: take it from a public source, never from records",
+                      printable(file)));
+    return read_combinations(*files_.folder / file, table_.columns[c.columns[0]].name,
                              table_.columns[c.columns[1]].name);
   }
 
-  std::vector<NamedPair> listed(const toml::table& t, const std::string& of) {
-    std::vector<NamedPair> out;
+  NamedPairs listed(const toml::table& t, const std::string& of) {
+    NamedPairs out{"line", {}};
     const toml::array* list = t["allowed"].as_array();
     if (list == nullptr) throw ConfigError("'allowed' is no list");
     for (const toml::node& node : *list) {
@@ -637,14 +642,14 @@ class TableReader {
       if (both.size() != 2)
         throw ConfigError(
             fmt::format("line {}: 'allowed' needs two values in each of its lists", line(node)));
-      out.push_back({std::move(both[0]), std::move(both[1]), fmt::format("line {}", line(node))});
+      out.pairs.push_back({std::move(both[0]), std::move(both[1]), line(node)});
     }
     return out;
   }
 
   const toml::table& file_;
   std::string name_;
-  std::optional<std::filesystem::path> folder_;
+  PublicFiles files_;
   Table table_;
   std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
                                                                             ///< others
@@ -670,8 +675,7 @@ std::optional<double> parse_bound(ColumnType type, std::string_view text) {
   return value && behind ? std::optional(*value + *behind) : std::nullopt;
 }
 
-Table parse_table_toml(std::string_view text, const std::string& name,
-                       std::optional<std::filesystem::path> folder) {
+Table parse_table_toml(std::string_view text, const std::string& name, PublicFiles files) {
   toml::table file;
   try {
     file = toml::parse(text, name);
@@ -680,11 +684,12 @@ Table parse_table_toml(std::string_view text, const std::string& name,
         fmt::format("The schema '{}' line {}: not valid TOML: {}. Mend that line; text needs quotes.",
                     printable(name), e.source().begin.line, std::string(e.description())));
   }
-  return TableReader(file, name, std::move(folder)).read();
+  return TableReader(file, name, std::move(files)).read();
 }
 
-Table read_table_toml(const std::filesystem::path& path) {
-  return parse_table_toml(read_file(path, kMostTomlBytes), path.string(), path.parent_path());
+Table read_table_toml(const std::filesystem::path& path, PrivateFile is_private) {
+  return parse_table_toml(read_file(path, kMostTomlBytes), path.string(),
+                          {path.parent_path(), std::move(is_private)});
 }
 
 }  // namespace muffle::schema

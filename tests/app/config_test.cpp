@@ -242,6 +242,24 @@ TEST_F(TableConfigTest, ASchemaThatCannotBeUsedIsAProblemAmongTheOthers) {
   EXPECT_THROW(load_config(sources()), IoError);
 }
 
+// A list of combinations is published as it is.
+TEST_F(TableConfigTest, AListThatIsTheRecordsThemselvesIsRefused) {
+  const std::string list = "[[combinations]]\ncolumns = [\"ward\", \"ill\"]\nfile = \"stays.csv\"\n";
+  write_file_atomically(schema_, kStays + list);
+  write_file_atomically(folder_ / "stays.csv", "ward,ill\nnorth,true\nsouth,false\n");
+  const auto refused = [&](const std::vector<std::string>& set) {
+    const std::string problem = problem_with(sources(set));
+    EXPECT_THAT(problem, HasSubstr("'stays.csv' is a file with records of this configuration"));
+  };
+  const std::string dir = "data.dir=" + folder_.string();
+  EXPECT_NO_THROW(load_config(sources())) << "such a file elsewhere";
+  refused({dir});
+  refused({dir, "data.features=s*.csv"});
+  refused({dir, "data.features=other.csv", "data.test_features=./stays.csv"});
+  refused({dir, "data.features=sta{rank}.csv", "data.shards=per-rank"});
+  EXPECT_NO_THROW(load_config(sources({dir, "data.features=other.csv"})));
+}
+
 TEST_F(TableConfigTest, AnotherSchemaIsAnotherRelease) {
   const std::string before = stage_hash(load_config(sources()), Stage::kRelease);
   std::string other = kStays;

@@ -38,7 +38,7 @@ bad = sum(r not in allowed for r in rows)
 print(f"{bad} of {len(rows)} rows are not allowed; {len(set(rows))} of {len(allowed)} combinations occur")
 assert len(rows) == 6000 and (bad == 0 and len(set(rows)) > 25 if sys.argv[3] == "none" else bad > 300)
 EOF
-# One site's schema is beside the list, whatever folder the job runs in.
+# The list lies beside the schema, whatever folder the job runs in.
 job=(--set "data.dir=$work/data" --set data.features=stays.csv --set data.records="$rows" --set map.pairs.kind=pairs --set privacy.epsilon=1
   --set privacy.delta=1e-5 --set privacy.max_records_per_person=1 --set model.generator=pair-graph --set sample.labels=released-counts --set sample.count="$rows"
   --set 'evaluate.metrics=[]')
@@ -50,7 +50,8 @@ check "without the list many are not" python3 "$work/look.py" "$work/public/list
 
 # The release states what is allowed: of somebody else's nothing but itself is opened.
 mv "$work/public/list.csv" "$work/list.csv"
-says 0 'chosen again' "$MUFFLE" verify "$work/listed/release.mfl" --allow-unsigned
+# (Seeded noise is no guarantee: 77.)
+says 77 'pass +rounds .*chosen again' "$MUFFLE" verify "$work/listed/release.mfl" --allow-unsigned
 ends 0 "$MUFFLE" sample --model "$work/listed/model.mfl" --set sample.count="$rows" --set sample.labels=released-counts --set 'sample.formats=["csv"]' --out "$work/more"
 check "all further samples are allowed" python3 "$work/look.py" "$work/list.csv" "$work/more/samples.csv" none
 check "its file is not named" bash -c "! grep -aq 'list.csv' '$work/listed/release.mfl' '$work/listed/model.mfl'"

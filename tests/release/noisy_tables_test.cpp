@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "muffle/schema/table_toml.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
 #include "support/planned_release.hpp"
@@ -195,6 +196,43 @@ TEST(NoisyTables, NeedTheMap) {
   Artifact a = release_of(maps());
   a.map_hashes[0] = std::string(64, '0');
   expect_error(ExitCode::kProtocol, {"feature map", "p"}, [&] { make_noisy_tables(a); });
+}
+
+TEST(Combinations, AreOfNumbersOfARecordInTheirOrderAndMissingValuesGoWithAll) {
+  const schema::Table table = schema::parse_table_toml(R"(
+[[columns]]
+name = "dead"
+type = "boolean"
+role = "label"
+[[columns]]
+name = "ward"
+type = "category"
+values = ["s", "c"]
+missing = true
+[[columns]]
+name = "note"
+type = "ignore"
+[[columns]]
+name = "icd"
+type = "category"
+values = ["a", "b"]
+[[combinations]]
+columns = ["icd", "ward"]
+allowed = [["a", "s"], ["b", "c"]]
+[[combinations]]
+columns = ["dead", "icd"]
+allowed = [["true", "a"], ["false", "b"], ["true", "b"]]
+)",
+                                                       "s.toml");
+  const std::vector<Combination> all = combinations_of(table);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].first, 0u);
+  EXPECT_EQ(all[0].second, 1u);
+  EXPECT_EQ(all[0].codes, (std::vector<std::size_t>{3, 2}));
+  EXPECT_EQ(all[0].allowed, (std::vector<bool>{true, false, false, true, true, true}));
+  EXPECT_EQ(all[1].first, 1u);
+  EXPECT_EQ(all[1].second, Combination::kLabel);
+  EXPECT_EQ(all[1].allowed, (std::vector<bool>{false, true, true, true}));
 }
 
 }  // namespace

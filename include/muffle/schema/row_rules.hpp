@@ -22,8 +22,9 @@ std::string constraint_name(const Table& table, std::size_t index);
 /// right column to the nearest value that keeps it (the left one where there is none); a sum sets its total,
 /// or where that has no such value, its parts; an implication takes the first value of its `then`, or leaves
 /// its `when` where `then` is about the label; of a combination that is not allowed the second column changes
-/// (the first one where the second is the label). Mending goes on until all rules hold; a row that never gets
-/// there becomes one that is known to keep them.
+/// (of lists that share columns, the one that is further from the label, or from the first list's first
+/// column: so what does not form rings always succeeds). Mending goes on until all rules hold; a row that
+/// never gets there becomes one that is known to keep them.
 class RowRules {
  public:
   /// @param table  without problems() but, perhaps, contradiction(); it must outlive this.
@@ -41,14 +42,23 @@ class RowRules {
 
  private:
   using Row = std::vector<Cell>;
+  /// Combinations of two columns.
+  struct List {
+    std::size_t rule, near, far;   ///< of Table::constraints, and its columns
+    std::vector<CodePair> turned;  ///< Constraint::allowed with the second column's code first, ascending
+  };
 
   Row row_of(std::span<const float> numbers, std::int64_t label) const;
   bool keeps(const Constraint& rule, std::span<const Cell> row) const;
   void repair(const Constraint& rule, Row& row) const;
   void repair_comparison(const Constraint& rule, Row& row) const;
   void repair_sum(const Constraint& rule, Row& row) const;
-  void repair_among(const Constraint& rule, Row& row) const;
+  void repair_among(const List& list, bool outwards, Row& row) const;
+  void order_lists();
+  bool keeps_lists_of(std::size_t column, std::span<const Cell> row) const;
   bool repair_all(Row& row) const;
+  std::string rules_name() const;
+  std::optional<Row> row_that_keeps_all(std::size_t label) const;
   double unit(const Constraint& rule, std::size_t column) const;
   double compared(const Constraint& rule, std::size_t column, std::span<const Cell> row) const;
   bool move(const Constraint& rule, std::size_t column, Constraint::Op op, double bound, Row& row) const;
@@ -60,7 +70,9 @@ class RowRules {
   std::vector<std::size_t> features_, codes_;
   std::optional<std::size_t> label_;
   std::map<std::size_t, Grid> grids_;  ///< of the numbers in constraints
-  std::vector<Row> known_good_;        ///< by class
+  std::vector<List> lists_;            ///< outwards from the label, or from a first list's first column
+  std::map<std::size_t, std::vector<std::size_t>> rules_of_;  ///< the lists that a column is in
+  std::vector<Row> known_good_;                               ///< by class
   std::string contradiction_;
 };
 

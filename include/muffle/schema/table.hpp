@@ -196,7 +196,7 @@ struct Table {
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
-/// Two columns whose combinations are listed have no more codes, one's times the other's.
+/// All pairs of columns whose combinations are listed have no more codes, one's times the other's.
 inline constexpr std::size_t kMostCombinations = std::size_t{1} << 20;
 inline constexpr double kSecondsADay = 86400.0;
 
