@@ -14,6 +14,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
+#include "muffle/features/asset.hpp"
 
 namespace muffle::evaluate {
 
@@ -24,7 +25,9 @@ struct Subject {
   /// The real records that the release was made from; its `records` 0: how many there are is private.
   data::DataSpec train;
   int threads = 1;
-  Heartbeat heartbeat;  ///< called now and then; what it throws ends the evaluation
+  Heartbeat heartbeat;              ///< called now and then; what it throws ends the evaluation
+  std::filesystem::path release{};  ///< that the samples come of, maybe; there may be no such file
+  features::AssetFiles assets{};    ///< of its maps
 
   bool m_is_private() const { return train.records == 0; }
 };
