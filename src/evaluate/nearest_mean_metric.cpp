@@ -104,9 +104,14 @@ class NearestMeanMetric final : public Metric {
                       name));
     Artifact a = release::parse_artifact(read_file(subject.release), name);
     features::find_assets(a.maps, subject.assets);
-    if (a.schema.shape != subject.test.schema.shape || a.classes() != subject.test.schema.classes)
-      throw ConfigError(fmt::format(
-          "{} was made of records of another shape, or other classes, than data.test_features has.", name));
+    const schema::Schema& other = subject.test.schema;
+    if (a.schema.shape != other.shape || a.classes() != other.classes || a.schema.lo != other.lo ||
+        a.schema.hi != other.hi)
+      throw ConfigError(
+          fmt::format("{} was made of records of another shape, other classes or other bounds than "
+                      "data.shape, data.classes, "
+                      "data.lo and data.hi say of data.test_features. Correct whichever is wrong.",
+                      name));
     Outcome out;
     out.table = fmt::format("{:22} {:>10} {:>10}\n", "nearest noisy mean", "accuracy", "macro F1");
     nlohmann::json& json = out.json["nearest_mean"] = nlohmann::json::object();

@@ -127,6 +127,9 @@ TEST_F(NearestMean, AReleaseThatIsNotThereOrOfOtherRecordsIsAnError) {
   released({map("coarse", "20")}, 100.0, 0);
   subject_.test.schema.classes = 4;
   test::expect_error(ExitCode::kConfig, {"other classes"}, [&] { score(); });
+  subject_.test.schema.classes = kClasses;
+  subject_.test.schema.hi = 200.0;
+  test::expect_error(ExitCode::kConfig, {"other bounds"}, [&] { score(); });
 }
 
 }  // namespace
