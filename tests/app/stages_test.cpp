@@ -122,8 +122,8 @@ TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
   using Hours = std::pair<double, double>;
   ensure_writable_folder(folder_ / "logs");
   std::vector<fs::path> own, others;
-  for (const char* name :
-       {"release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json"})
+  for (const char* name : {"release.mfl", "release.mfl.sig", "samples.npz", "samples-png/1.png",
+                           "logs/rank-0.jsonl", "metrics.json"})
     own.push_back(folder_ / name);
   own.push_back(elsewhere / "ledger.jsonl");
   for (const auto& file :
@@ -131,7 +131,7 @@ TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
     others.push_back(file);
   for (const auto& files : {own, others})
     for (const fs::path& file : files) write_file_atomically(file, "x");
-  own.insert(own.end(), {folder_ / "png", folder_ / "logs", folder_.path()});
+  own.insert(own.end(), {folder_ / "samples-png", folder_ / "logs", folder_.path()});
   const auto at_noon = [&] {
     const timespec both[2] = {{noon, 0}, {noon, 0}};
     for (const auto& files : {own, others})

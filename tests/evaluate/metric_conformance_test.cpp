@@ -148,8 +148,10 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   for (const data::FormatKind& kind : data::format_kinds()) {
     schema::RecordKind held = made.kind();
     held.table = data.schema.table;
-    if (!kind.format->cannot_hold(held).empty()) continue;
-    const auto samples = folder / samples_file({kind.name});
+    const std::string file = samples_file({kind.name});
+    // Samples that are a folder are not read.
+    if (!kind.format->cannot_hold(held).empty() || file.empty()) continue;
+    const auto samples = folder / file;
     test::write_records(samples, made, data.schema.table);
     int beats = 0;  // some take a while, each time another
     data::DataSpec train = data;
