@@ -38,6 +38,10 @@ DataError wrong_names(const std::string& folder, const std::string& local) {
       LocalDetail{printable("in '" + folder + "' " + local)});
 }
 
+DataError is_a_file(const std::string& folder) {
+  return DataError("'" + folder + "' is a file: data.format = \"png\" reads a folder of pictures.");
+}
+
 bool is_passed_over(const std::string& name) {
   return name.front() == '.' || name == "Thumbs.db" || name == "desktop.ini";
 }
@@ -114,8 +118,7 @@ class Listing {
     }
     if (!error) return;
     const std::string what = error.message();
-    if (within.empty() && error == std::errc::not_a_directory)
-      throw DataError("'" + folder_ + "' is a file: data.format = \"png\" reads a folder of pictures.");
+    if (within.empty() && error == std::errc::not_a_directory) throw is_a_file(folder_);
     if (within.empty())
       throw IoError("the folder '" + folder_ + "' cannot be listed: " + what +
                     ". Check data.dir and data.features.");
@@ -195,6 +198,7 @@ std::vector<ListedPicture> list_pictures(const DataSpec& spec, int rank) {
     const fs::path path = folder;
     const WatchedStep step("looking at", path);
     std::error_code none;
+    if (fs::exists(path, none) && !fs::is_directory(path, none)) throw is_a_file(folder);
     if (!fs::is_directory(path, none))
       throw IoError("there is no folder '" + folder + "'. Check data.dir and data.features.");
   }

@@ -184,6 +184,8 @@ TEST_F(Pictures, NamesThatAreWrongAreSaidOnTheirOwnRankAlone) {
   DataSpec file = two;
   file.features = "all/cat/1.png";
   expect_error(ExitCode::kData, {"is a file"}, [&] { read_all(file); });
+  file.labels = "labels.csv";
+  expect_error(ExitCode::kData, {"is a file"}, [&] { read_all(file); });
 }
 
 TEST_F(Pictures, OtherSizesAreAnErrorOrMadeOfAreaMeansInIntegers) {
