@@ -442,8 +442,10 @@ std::vector<Case> cases(std::initializer_list<Content> contents) {
   std::vector<Case> all;
   for (std::size_t i = 0; i < format_kinds().size(); ++i) {
     for (const Content content : contents) {
-      const RecordKind kind{
-          {2}, content != Content::kBytes, 1, content == Content::kTable ? made_up_table(2) : nullptr};
+      const auto shape =
+          content == Content::kBytes ? std::vector<std::size_t>{1, 2, 3} : std::vector<std::size_t>{2};
+      const RecordKind kind{shape, content != Content::kBytes, 1,
+                            content == Content::kTable ? made_up_table(2) : nullptr};
       if (format_kinds()[i].format->cannot_hold(kind).empty()) all.emplace_back(i, content);
     }
   }
