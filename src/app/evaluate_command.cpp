@@ -34,6 +34,12 @@ std::filesystem::path samples_in(const Context& context) {
   return context.out / name;
 }
 
+/// What metrics.json says of the samples and of the release that it scored.
+bool scores_are_private(const std::filesystem::path& file) {
+  const auto said = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  return !said.is_object() || said.value("is_private", nlohmann::json(true)) != false;
+}
+
 }  // namespace
 
 void require_held_out(Context& context) {
@@ -98,7 +104,7 @@ void evaluate(Context& context, const std::filesystem::path& given,
     mark_done(context.comm, work, {kMetricsFile});
   }
   end_stage(context, Stage::kEvaluate, "evaluate", samples_file,
-            [&] { return samples_are_private(description); });
+            [&] { return samples_are_private(description) && scores_are_private(file); });
 }
 
 }  // namespace muffle::app

@@ -21,8 +21,9 @@ struct Pixels {
 
 /// A JPEG may say its pixels in very many scans, each of which takes as long as the whole.
 constexpr int kMostScans = 100;
-/// What a PNG's notes may take when they are unpacked: they are passed over.
-constexpr png_alloc_size_t kMostNoteBytes = png_alloc_size_t{1} << 22;
+/// Of one piece of a PNG, and how many pieces: its notes are dropped unread, so that nothing needs as much.
+constexpr png_alloc_size_t kMostPieceBytes = png_alloc_size_t{1} << 22;
+constexpr png_uint_32 kMostPieces = 8;
 
 PictureProblem damaged(const std::string& why) { return {"is cut off or damaged: " + why}; }
 
@@ -82,7 +83,12 @@ class PngReader {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, on_read);
     png_set_user_limits(png_, 1u << 20, 1u << 20);  // check_header() says more
-    png_set_chunk_malloc_max(png_, kMostNoteBytes);
+    png_set_chunk_malloc_max(png_, kMostPieceBytes);
+    png_set_chunk_cache_max(png_, kMostPieces);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // notes; tRNS is none
+    // What would be a warning otherwise.
+    png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    png_set_benign_errors(png_, 0);
     png_read_info(png_, info_);
     return true;
   }
@@ -101,7 +107,7 @@ class PngReader {
     static_cast<PngReader*>(png_get_error_ptr(png))->error_ = message;
     png_longjmp(png, 1);
   }
-  static void on_warning(png_structp, png_const_charp) {}  // of notes
+  static void on_warning(png_structp, png_const_charp) {}  // of nothing that pixels are made of
   static void on_read(png_structp png, png_bytep out, std::size_t bytes) {
     auto& self = *static_cast<PngReader*>(png_get_io_ptr(png));
     if (bytes > self.file_.size() - self.at_) png_error(png, "it ends before its last piece does");

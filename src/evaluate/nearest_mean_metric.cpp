@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -16,11 +17,27 @@
 namespace muffle::evaluate {
 namespace {
 
+/// So many features of records are held at once.
+constexpr std::size_t kMostFeatures = std::size_t{1} << 22;
+
 using features::CoordinateRun;
 using release::Artifact;
 
 /// Does the map release a mean of each class?
 bool has_means(const features::NamedMap& map) { return map.labelled && !map.map->tables(); }
+
+/// Each class's records, at least one and one standard deviation of a count's noise (as
+/// release::make_target() has them); 0: by the noisy counts it has none. Without counts, or if all are empty:
+/// all equal.
+std::vector<double> believed_counts(const Artifact& a) {
+  const std::size_t classes = a.classes();
+  const auto noisy = release::noisy_counts(a);
+  if (!noisy || std::none_of(noisy->counts.begin(), noisy->counts.end(), [](double n) { return n > 0; }))
+    return std::vector<double>(classes, std::max(1.0, release::records_of(a) / static_cast<double>(classes)));
+  std::vector<double> out = noisy->counts;
+  for (double& n : out) n = n > 0 ? std::max({1.0, noisy->sigma, n}) : 0.0;
+  return out;
+}
 
 /// The classes' noisy mean embeddings by one map, in units of its features.
 class ClassMeans {
@@ -29,12 +46,16 @@ class ClassMeans {
       : runs_(a.maps[b].map->coordinates(a.lattice)),
         means_(static_cast<Eigen::Index>(a.classes()), static_cast<Eigen::Index>(a.features(b))),
         offsets_(means_.rows()) {
-    const std::vector<double> share = release::class_share(a);
-    const double records = release::records_of(a);
+    const std::vector<double> counts = believed_counts(a);
     const std::int64_t* sum = a.values.data() + a.offset(b);
     for (Eigen::Index c = 0; c < means_.rows(); ++c) {
-      // Noisy counts may say less than one record.
-      const double count = std::max(1.0, records * share[static_cast<std::size_t>(c)]);
+      const double count = counts[static_cast<std::size_t>(c)];
+      if (count <= 0) {  // nobody is given a class that the noise has emptied
+        means_.row(c).setZero();
+        offsets_(c) = std::numeric_limits<float>::infinity();
+        sum += means_.cols();
+        continue;
+      }
       double square = 0.0;
       Eigen::Index j = 0;
       for (std::size_t r = 0; r < runs_.size(); ++r) {
@@ -103,6 +124,7 @@ class NearestMeanMetric final : public Metric {
                       "{}: give it with --release.",
                       name));
     Artifact a = release::parse_artifact(read_file(subject.release), name);
+    const std::string hash = release::artifact_hash(a);
     features::find_assets(a.maps, subject.assets);
     const schema::Schema& other = subject.test.schema;
     if (a.schema.shape != other.shape || a.classes() != other.classes || a.schema.lo != other.lo ||
@@ -114,6 +136,8 @@ class NearestMeanMetric final : public Metric {
                       name));
     Outcome out;
     out.table = fmt::format("{:22} {:>10} {:>10}\n", "nearest noisy mean", "accuracy", "macro F1");
+    out.json["release_hash"] = hash;
+    if (!a.is_private) out.json["is_private"] = false;
     nlohmann::json& json = out.json["nearest_mean"] = nlohmann::json::object();
     for (std::size_t b = 0; b < a.maps.size(); ++b) {
       if (!has_means(a.maps[b])) continue;
@@ -147,11 +171,12 @@ class NearestMeanMetric final : public Metric {
     const auto source = data::open_shard(subject.test, 0, 1);
     ConfusionMatrix found(a.classes());
     // Each record of a tile is summed as if it were a class of its own.
-    std::vector<std::int32_t> own(block->tile());
+    const std::size_t tile = std::clamp<std::size_t>(kMostFeatures / block->features(), 1, block->tile());
+    std::vector<std::int32_t> own(tile);
     std::iota(own.begin(), own.end(), 0);
     std::vector<std::uint64_t> sums;
     data::Batch batch;
-    for (source->next(block->tile(), batch); batch.n > 0; source->next(block->tile(), batch)) {
+    for (source->next(tile, batch); batch.n > 0; source->next(tile, batch)) {
       beat(subject.heartbeat);
       sums.assign(batch.n * block->features(), 0);
       block->accumulate(batch.x.data(), own.data(), batch.n, *workspace, sums);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +29,18 @@ inline std::string png_of(const void* pixels, std::size_t height, std::size_t wi
   EXPECT_TRUE(png_image_write_to_memory(&image, out.data(), &size, 0, pixels, 0, palette)) << image.message;
   out.resize(size);
   return out;
+}
+
+/// A piece of a PNG.
+inline std::string png_piece(const std::string& kind, const std::string& data) {
+  const auto number = [](unsigned long n) {
+    std::string out;
+    for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(n >> shift & 0xFF);
+    return out;
+  };
+  const std::string summed = kind + data;
+  const auto* const bytes = reinterpret_cast<const Bytef*>(summed.data());
+  return number(data.size()) + summed + number(::crc32(0, bytes, static_cast<uInt>(summed.size())));
 }
 
 /// A JPEG of 1, 3 or 4 (inks) channels, of the best quality. @param progressive  in several scans

@@ -1,6 +1,7 @@
 // Folders of pictures. What all formats must do, of the PNGs that muffle writes, is in
 // format_conformance_test.cpp.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <cstdlib>
@@ -292,6 +293,35 @@ TEST_F(Pictures, AHeaderOfAHugePictureIsRefusedBeforeItIsDecoded) {
   for (const std::size_t at : {frame + 5, frame + 7}) jpeg.replace(at, 2, std::string("\x75\x30", 2));
   put("all/cat/bomb.png", jpeg);
   refused(of, {"30000 x 30000", "4096"});
+}
+
+/// Behind its header.
+std::string with_pieces(std::string png, const std::string& pieces) { return png.insert(33, pieces); }
+
+TEST_F(Pictures, NotesAreDroppedUnread) {
+  const Bytes pixels(4, 7);
+  const std::string png = png_of(pixels.data(), 2, 2, PNG_FORMAT_GRAY);
+  std::string zeros(std::size_t{3} << 20, '\0'), packed(std::size_t{1} << 16, '\0');
+  uLongf size = packed.size();
+  ASSERT_EQ(::compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                       reinterpret_cast<const Bytef*>(zeros.data()), zeros.size()),
+            Z_OK);
+  std::string notes;
+  const std::string name{"note\0\0", 6};
+  for (int i = 0; i < 400; ++i) notes += png_piece("zTXt", name + packed.substr(0, size));
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  put("all/cat/only.png", with_pieces(png, notes));
+  EXPECT_EQ(read(spec()), pixels);
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 << 10) << "KiB; unpacked they are 1.2 GB";
+  // A note that is damaged in itself is none of the pixels; one of another sum is damage.
+  put("all/cat/only.png", with_pieces(png, png_piece("zTXt", "no end")));
+  EXPECT_EQ(read(spec()), pixels);
+  std::string damaged = with_pieces(png, png_piece("tEXt", "a b"));
+  damaged[33 + 9] ^= 1;
+  put("all/cat/only.png", damaged);
+  refused(spec(), {"CRC"});
 }
 
 TEST_F(Pictures, OneFolderIsNotHeldOutFromItselfAndTablesTellPartsOfItApart) {

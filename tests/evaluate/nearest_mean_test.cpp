@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "muffle/core/files.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/schema/scaling.hpp"
@@ -60,7 +61,8 @@ class NearestMean : public ::testing::Test {
   }
 
   const test::TemporaryFolder folder_;
-  const Images own_{300, 1}, held_out_{90, 2};
+  Images own_{300, 1};
+  const Images held_out_{90, 2};
   schema::Schema schema_;
   data::Settings data_;
   Subject subject_;
@@ -110,6 +112,37 @@ TEST_F(NearestMean, IsThatOfPlainLoopsWithNoiseAndWithout) {
       EXPECT_NE(outcome.table.find(a.maps[b].name), std::string::npos);
     }
   }
+}
+
+TEST_F(NearestMean, AClassThatTheNoiseEmptiedIsGivenToNobody) {
+  // Class 2 has few records, and its noisy count says that it has none, or less than one.
+  for (std::size_t i = 0; i < own_.y.size(); ++i) {
+    if (own_.y[i] == 2 && i > 20) own_.y[i] = 1;
+  }
+  for (std::uint32_t draw = 1; draw <= 5; ++draw) {
+    release::Artifact a = test::planned_release(schema_, {map("fine", "300")}, own_.x, own_.y, 20.0, draw,
+                                                /*block_of=*/nullptr, /*counts=*/true);
+    const auto accuracy_of = [&](std::optional<double> records) {
+      if (records) a.values.back() = std::llround(*records * static_cast<double>(a.counts_units()));
+      write_file_atomically(subject_.release, release::artifact_bytes(a));
+      return score().json.at("nearest_mean").at("fine").at("accuracy").get<double>();
+    };
+    // The others are told apart as before.
+    EXPECT_GT(accuracy_of(-3.0), 0.4);
+    EXPECT_LE(accuracy_of(-3.0), 2.0 / 3 + 1e-4) << "no record of class 2 is found";
+    // Should all be empty, all that is known is the number of classes.
+    for (std::size_t c = 1; c <= kClasses; ++c) a.values[a.values.size() - c] = -1;
+    EXPECT_GT(accuracy_of({}), 0.3);
+  }
+}
+
+TEST_F(NearestMean, SaysWhetherTheReleaseIsPrivate) {
+  release::Artifact a = released({map("coarse", "20")}, 100.0, 0);
+  EXPECT_EQ(score().json.at("is_private"), false);
+  EXPECT_EQ(score().json.at("release_hash"), sha256_file_hex(PublicFile(subject_.release)));
+  a.is_private = true;
+  write_file_atomically(subject_.release, release::artifact_bytes(a));
+  EXPECT_FALSE(score().json.contains("is_private"));
 }
 
 TEST_F(NearestMean, MapsWithoutLabelsHaveNoMeansOfClasses) {

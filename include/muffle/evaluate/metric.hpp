@@ -34,7 +34,7 @@ struct Subject {
 
 /// What a metric says. Not covered by the release's guarantee where it has real_records().
 struct Outcome {
-  nlohmann::json json;  ///< fields of metrics.json
+  nlohmann::json json;  ///< fields of metrics.json; "is_private" false: made of a release that is NOT PRIVATE
   std::string table;    ///< lines for people
 };
 
