@@ -100,7 +100,7 @@ void carry_out(Context& context, const CommandLine& line) {
   if (verb == "train") train(context, or_in_run_folder(line.release_file, context, kReleaseFile));
   if (verb == "sample") sample(context, or_in_run_folder(line.model_file, context, kModelFile));
   if (verb == "evaluate") {
-    evaluate(context, line.samples_file);
+    evaluate(context, line.samples_file, or_in_run_folder(line.release_file, context, kReleaseFile));
     if (context.json && context.comm.is_root())
       std::cout << read_file(context.out / kMetricsFile) << std::flush;
   }
@@ -144,7 +144,7 @@ void run(Context& context) {
     }
   }
   const bool scored = !metrics.metrics.empty();
-  if (scored) evaluate(context, {});
+  if (scored) evaluate(context, {}, context.out / kReleaseFile);
   // The time taken tells m, which is private under add/remove-one.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   spdlog::info("run: done{}; everything is in {}",

@@ -3,7 +3,6 @@
 
 #include "muffle/app/config.hpp"
 #include "muffle/data/format.hpp"
-#include "muffle/synth/pictures.hpp"
 
 namespace muffle::app {
 
@@ -14,7 +13,6 @@ synth::Formats sample_formats() {
   static const std::vector<const schema::RecordFormat*> all = [] {
     std::vector<const schema::RecordFormat*> formats;
     for (const data::FormatKind& kind : data::format_kinds()) formats.push_back(kind.format);
-    formats.push_back(&synth::png_format());
     return formats;
   }();
   return all;

@@ -34,6 +34,12 @@ std::filesystem::path samples_in(const Context& context) {
   return context.out / name;
 }
 
+/// What metrics.json says of the samples and of the release that it scored.
+bool scores_are_private(const std::filesystem::path& file) {
+  const auto said = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  return !said.is_object() || said.value("is_private", nlohmann::json(true)) != false;
+}
+
 }  // namespace
 
 void require_held_out(Context& context) {
@@ -48,7 +54,8 @@ void require_held_out(Context& context) {
   });
 }
 
-void evaluate(Context& context, const std::filesystem::path& given) {
+void evaluate(Context& context, const std::filesystem::path& given,
+              const std::filesystem::path& release_file) {
   require_held_out(context);
   const auto file = context.out / kMetricsFile;
   std::filesystem::path samples_file = given;
@@ -61,9 +68,13 @@ void evaluate(Context& context, const std::filesystem::path& given) {
   data.dir = train.dir;
   if (context.m_is_private) train.records = 0;
   // The other ranks sleep meanwhile: root may use their cores too.
-  const evaluate::Subject subject{samples_file, data.test(), train,
+  const evaluate::Subject subject{samples_file,
+                                  data.test(),
+                                  train,
                                   context.threads * context.comm.local_size(),
-                                  [&context] { context.comm.check_peers("evaluating"); }};
+                                  [&context] { context.comm.check_peers("evaluating"); },
+                                  release_file,
+                                  context.config.features.assets(context.config.data.schema)};
   const bool reads_records = context.config.evaluate.reads_real_records();
   // What the user names may be a file of records: of what nobody lists nothing is written that tells what it
   // holds.
@@ -93,7 +104,7 @@ void evaluate(Context& context, const std::filesystem::path& given) {
     mark_done(context.comm, work, {kMetricsFile});
   }
   end_stage(context, Stage::kEvaluate, "evaluate", samples_file,
-            [&] { return samples_are_private(description); });
+            [&] { return samples_are_private(description) && scores_are_private(file); });
 }
 
 }  // namespace muffle::app

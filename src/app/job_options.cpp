@@ -109,6 +109,8 @@ void CommandLine::add_run_verbs() {
   Options(*sample).key("-n,--count", sources, "sample.count", "N", "how many records");
   Options(*evaluate).value("--samples", samples_file, "FILE",
                            "the samples; default: those in OUT, of a format in sample.formats");
+  Options(*evaluate).value("--release", release_file, "FILE",
+                           "the release, for the metric nearest-mean; default: OUT/release.mfl");
 }
 
 void CommandLine::add_export() {

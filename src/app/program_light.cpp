@@ -62,7 +62,7 @@ void become_needed_program(int argc, char** argv) {
 
 void train(Context&, const std::filesystem::path&) { no_training(); }
 void sample(Context&, const std::filesystem::path&) { no_training(); }
-void evaluate(Context&, const std::filesystem::path&) { no_training(); }
+void evaluate(Context&, const std::filesystem::path&, const std::filesystem::path&) { no_training(); }
 void require_held_out(Context&) { no_training(); }
 void export_command(const ExportCommand&, std::ostream&) { no_training(); }
 

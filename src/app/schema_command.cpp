@@ -191,6 +191,15 @@ void init(const SchemaCommand& command, std::istream& in, std::ostream& out) {
     throw UsageError(
         fmt::format("'{}' is there already, and a draft never overwrites a file: name another by --out.",
                     printable(command.out)));
+  if (const std::filesystem::path file = command.file; std::filesystem::is_directory(file)) {
+    throw DataError(
+        fmt::format("'{}' is a folder, and a draft is of a table's columns. A folder of pictures needs no "
+                    "schema file: what is "
+                    "public about it stands in the configuration, as data.format = \"png\", data.shape = "
+                    "[channels, height, "
+                    "width], data.classes, data.class_names and data.resize.",
+                    printable(command.file)));
+  }
   AnswersFile answers(command.out);
   data::DataSpec spec = spelling(command);
   spec.features = command.file;

@@ -41,8 +41,6 @@ std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>&, bo
 
 namespace synth {
 
-/// Of a list that declare() below does not look at.
-const schema::RecordFormat& png_format() { return *data::format_kinds().front().format; }
 void declare(settings::Keys&, SampleSpec&, Formats) {}
 void problems(const SampleSpec&, Formats, settings::Problems&) { no_such_stage(); }
 void problems(const SampleSpec&, const schema::Schema&, Formats, settings::Problems&) { no_such_stage(); }

@@ -102,6 +102,15 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.choice<bool>("layout", s.channels_last, {{"channels-first", false}, {"channels-last", true}},
                     "of an image in arrays and IDX files: channels x height x width, or height x width x "
                     "channels; data.shape names the channels first in either");
+  keys.texts("class_names", s.class_names, "[\"cat\", \"dog\"]",
+             "of pictures: the classes' names, in the order of their labels, as folders or a table of labels "
+             "have them; empty: "
+             "their numbers");
+  keys.choice<Resize>("resize", s.resize,
+                      {{"none", Resize::kNone}, {"stretch", Resize::kStretch}, {"crop", Resize::kCrop}},
+                      "of pictures of another size than data.shape: an error; the mean over the area that "
+                      "each new pixel covers; or that of "
+                      "the largest part in the middle that has data.shape's proportions");
   keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
   keys.stage(kEvaluate);
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");
@@ -174,6 +183,10 @@ void problems(const Settings& s, settings::Problems& p) {
   if (!s.test_arrays.empty()) arrays(s.test_arrays, "data.test_arrays");
   p.unless(!s.channels_last || s.schema.is_image(),
            "data.layout = \"channels-last\" is for images, whose data.shape is [channels, height, width]");
+  p.unless(find_format(s.format).holds_pictures() || (s.class_names.empty() && s.resize == Resize::kNone),
+           fmt::format(
+               "data.class_names and data.resize are for pictures (data.format = {})",
+               names_where(format_kinds(), [](const FormatKind& k) { return k.format->holds_pictures(); })));
   const bool per_rank = s.shards == ShardRule::kPerRank;
   p.unless(names_rank(s, s.features) == per_rank,
            "data.shards = \"per-rank\" and \"{rank}\" in data.features (or data.dir) go together: one is "

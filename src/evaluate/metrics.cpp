@@ -125,7 +125,8 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
       settings.metrics.empty() || !samples_file(sample_formats).empty(),
       fmt::format(
           "evaluate reads the samples again: add one of {} to sample.formats, or set evaluate.metrics = []",
-          fmt::join(names_of(data::format_kinds()), ", ")));
+          names_where(data::format_kinds(),
+                      [](const data::FormatKind& kind) { return !kind.format->writes_folder(); })));
   for (const Metric* metric : settings.chosen()) metric->sample_problems(schema, count, p);
 }
 
@@ -133,7 +134,8 @@ std::string samples_file(const std::vector<std::string>& sample_formats, std::ui
   const std::string name = files == 1 ? std::string(kSamples) : schema::part_name(kSamples, 0, files);
   std::string file;
   for (const data::FormatKind& kind : data::format_kinds()) {
-    if (has(sample_formats, kind.name)) file = kind.format->files(name).back();
+    if (has(sample_formats, kind.name) && !kind.format->writes_folder())
+      file = kind.format->files(name).back();
   }
   return file;
 }

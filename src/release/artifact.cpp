@@ -9,6 +9,7 @@
 #include "artifact_header.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/features/lift.hpp"
 
@@ -53,6 +54,10 @@ std::string artifact_bytes(const Artifact& artifact) {
   const auto bytes = std::as_bytes(std::span(artifact.values));
   container.payload.assign(bytes.begin(), bytes.end());
   return serialize(container);
+}
+
+std::string artifact_hash(const Artifact& artifact) {
+  return to_hex(sha256(PublicBytes(artifact_bytes(artifact))));
 }
 
 Artifact parse_artifact(std::string_view bytes, const std::string& name) {

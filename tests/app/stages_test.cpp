@@ -20,15 +20,15 @@ class StagesTest : public ::testing::Test {
   StagesTest() {
     write("model.mfl", "a model");
     write("samples.npz", "samples");
-    ensure_writable_folder(folder_ / "png");
-    write("png/1.png", "one");
-    write("png/2.png", "two");
+    ensure_writable_folder(folder_ / "samples-png");
+    write("samples-png/1.png", "one");
+    write("samples-png/2.png", "two");
   }
 
   void write(const std::string& name, const std::string& text) {
     write_file_atomically(folder_ / name, text);
   }
-  void sampled() { mark_done(*comm_, work_, {"samples.npz", "png"}); }
+  void sampled() { mark_done(*comm_, work_, {"samples.npz", "samples-png"}); }
   bool done() { return is_done(*comm_, work_); }
 
   test::TemporaryFolder folder_;
@@ -60,17 +60,17 @@ TEST_F(StagesTest, OutputThatIsLostDamagedOrEditedIsNoticed) {
       [&] { std::filesystem::remove(folder_ / "samples.npz"); },
       [&] { write("samples.npz", "sampleZ"); },
       [&] { write("samples.npz", ""); },
-      [&] { std::filesystem::remove(folder_ / "png/2.png"); },
-      [&] { write("png/2.png", "TWO"); },
-      [&] { write("png/3.png", "three"); }};
+      [&] { std::filesystem::remove(folder_ / "samples-png/2.png"); },
+      [&] { write("samples-png/2.png", "TWO"); },
+      [&] { write("samples-png/3.png", "three"); }};
   for (const auto& accident : accidents) {
     sampled();
     ASSERT_TRUE(done());
     accident();
     EXPECT_FALSE(done());
     write("samples.npz", "samples");
-    write("png/2.png", "two");
-    std::filesystem::remove(folder_ / "png/3.png");
+    write("samples-png/2.png", "two");
+    std::filesystem::remove(folder_ / "samples-png/3.png");
   }
 }
 
@@ -122,8 +122,8 @@ TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
   using Hours = std::pair<double, double>;
   ensure_writable_folder(folder_ / "logs");
   std::vector<fs::path> own, others;
-  for (const char* name :
-       {"release.mfl", "release.mfl.sig", "samples.npz", "png/1.png", "logs/rank-0.jsonl", "metrics.json"})
+  for (const char* name : {"release.mfl", "release.mfl.sig", "samples.npz", "samples-png/1.png",
+                           "logs/rank-0.jsonl", "metrics.json"})
     own.push_back(folder_ / name);
   own.push_back(elsewhere / "ledger.jsonl");
   for (const auto& file :
@@ -131,7 +131,7 @@ TEST_F(ResolvedSettings, TimesOfOwnFilesAreRoundedWhateverTheirAge) {
     others.push_back(file);
   for (const auto& files : {own, others})
     for (const fs::path& file : files) write_file_atomically(file, "x");
-  own.insert(own.end(), {folder_ / "png", folder_ / "logs", folder_.path()});
+  own.insert(own.end(), {folder_ / "samples-png", folder_ / "logs", folder_.path()});
   const auto at_noon = [&] {
     const timespec both[2] = {{noon, 0}, {noon, 0}};
     for (const auto& files : {own, others})

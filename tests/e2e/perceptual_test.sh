@@ -47,6 +47,7 @@ batch = 60
 count = 200
 formats = ["npz"]
 [evaluate]
+metrics = ["classifiers", "nearest-mean"]
 classifiers = ["logistic_regression"]
 [runtime]
 deadline_s = 60.0
@@ -59,6 +60,7 @@ check "the plan has the map without labels" grep -q 'map texture (336 features' 
 ends 0 on 2 run "${job[@]}" --out "$work/run"
 there "$work/run" release.mfl privacy.txt model.mfl samples.npz metrics.json
 ends 0 "$MUFFLE" verify --allow-unsigned "$work/run/release.mfl"
+check "what the map with labels carries is read out" grep -A2 '"nearest_mean"' "$work/run/metrics.json"
 check "the statement tells the two kinds of maps apart" grep -q 'without labels' "$work/run/privacy.txt"
 check "and says that the network is public" grep -q 'the file that the map "deep" is made by.*licence MIT' "$work/run/privacy.txt"
 check "the release names the file by its hash" grep -qa "$(sha256sum "$work/good.pt" | head -c 64)" "$work/run/release.mfl"
@@ -91,6 +93,10 @@ ends 0 on 1 train "${job[@]}" --set "map.deep.network=$work/moved.pt" --set "map
 there_is other
 says 78 'SHA-256.*is not at hand' on 1 train "${job[@]}" --set "map.deep.network=$work/other.pt" --set "map.texture.network=$work/other.pt" \
   --release "$work/other/release.mfl" --out "$work/other"
+# A release alone can be read out.
+there_is alone
+ends 0 on 1 evaluate "${job[@]}" --set 'evaluate.metrics=["nearest-mean"]' --out "$work/alone"
+check "as with samples" test "$(number accuracy "$work/alone/metrics.json")" = "$(sed -n '/"nearest_mean"/,$p' "$work/run/metrics.json" >"$work/mean"; number accuracy "$work/mean")"
 # Drawing needs none.
 rm "$work/good.pt"
 ends 0 on 1 sample "${job[@]}" --model "$work/run/model.mfl" --count 50 --out "$work/drawn"

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "muffle/core/files.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "support/digits.hpp"
+#include "support/planned_release.hpp"
 #include "support/records.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -136,21 +138,33 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   test::write_records(folder / data.test_features, real, data.schema.table);
   test::write_records(folder / data.features, records_of(data.schema, 53), data.schema.table);
 
+  if (!data.schema.table)
+    write_file_atomically(folder / "release.mfl",
+                          release::artifact_bytes(test::random_release(
+                              data.schema, test::make_map("rff", {{"count", "20"}}, data.schema), 50)));
+
   std::vector<nlohmann::json> found;
   std::vector<std::string> tables;
   for (const data::FormatKind& kind : data::format_kinds()) {
     schema::RecordKind held = made.kind();
     held.table = data.schema.table;
-    if (!kind.format->cannot_hold(held).empty()) continue;
-    const auto samples = folder / samples_file({kind.name});
+    const std::string file = samples_file({kind.name});
+    // Samples that are a folder are not read.
+    if (!kind.format->cannot_hold(held).empty() || file.empty()) continue;
+    const auto samples = folder / file;
     test::write_records(samples, made, data.schema.table);
     int beats = 0;  // some take a while, each time another
     data::DataSpec train = data;
     train.records = 53;
-    const Subject subject{samples, data.test(), train, 1, [&] {
+    const Subject subject{samples,
+                          data.test(),
+                          train,
+                          1,
+                          [&] {
                             if (++beats < 300)
                               std::this_thread::sleep_for(std::chrono::milliseconds(2 * found.size()));
-                          }};
+                          },
+                          folder / "release.mfl"};
     std::string& table = tables.emplace_back();
     found.push_back(score(settings, subject, [&](const std::string& text) { table += text; }));
     EXPECT_TRUE(table.ends_with('\n')) << table;

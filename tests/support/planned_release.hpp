@@ -35,14 +35,16 @@ inline std::vector<double> units_of(const release::ReleasePlan& plan) {
 /// @param draw  of the plan's noise; 0: none is added, and with epsilon 100 the plan says so little that all
 /// is credible
 /// @param block_of  makes the blocks of maps that need it
-inline release::Artifact planned_release(
-    const schema::Schema& schema, std::vector<features::NamedMap> maps, const std::vector<float>& x,
-    const std::vector<std::int32_t>& y, double epsilon = 100.0, std::uint32_t draw = 0,
-    std::unique_ptr<features::Block> (*block_of)(const features::FeatureMap&,
-                                                 const features::Lattice&) = nullptr) {
+/// @param counts  the class counts are in it, without noise
+inline release::Artifact planned_release(const schema::Schema& schema, std::vector<features::NamedMap> maps,
+                                         const std::vector<float>& x, const std::vector<std::int32_t>& y,
+                                         double epsilon = 100.0, std::uint32_t draw = 0,
+                                         std::unique_ptr<features::Block> (*block_of)(
+                                             const features::FeatureMap&, const features::Lattice&) = nullptr,
+                                         bool counts = false) {
   release::Artifact a;
   static_cast<release::ReleasePlan&>(a) =
-      release::make_plan({schema, {}, std::move(maps), epsilon_of(epsilon), false, y.size()});
+      release::make_plan({schema, {}, std::move(maps), epsilon_of(epsilon), counts, y.size()});
   a.is_private = false;
   a.config_hash = std::string(64, '0');
   a.muffle_version = "test";
@@ -66,6 +68,10 @@ inline release::Artifact planned_release(
       const double added = sigma * noise.normal(a.values.size());
       a.values.push_back(static_cast<std::int64_t>(sums[i]) + std::llround(added));
     }
+  }
+  for (std::size_t c = 0; counts && c < a.classes(); ++c) {
+    const auto n = static_cast<std::uint64_t>(std::count(y.begin(), y.end(), static_cast<std::int32_t>(c)));
+    a.values.push_back(static_cast<std::int64_t>(n * a.counts_units()));
   }
   return a;
 }

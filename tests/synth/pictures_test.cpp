@@ -78,22 +78,6 @@ TEST_F(Images, PngRefusesSizesThatDisagree) {
   expect_error(ExitCode::kIo, {"/proc/a.png"}, [&] { write_png("/proc/a.png", pixels, 3, 4, 1); });
 }
 
-TEST_F(Images, FolderHasOnePngPerRecordUnderItsClass) {
-  const Records r = images({3, 2, 4}, {7, 0, 7});
-  write_whole(*png_format().writers(folder_.path(), "r", r.kind()).front().writer, r);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "png/7/000000.png"));
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "png/0/000001.png"));
-  const Picture p = read_png(folder_ / "png/7/000002.png");
-  ASSERT_EQ(p.channels, 3u);
-  for (std::size_t y = 0; y < 2; ++y) {
-    for (std::size_t x = 0; x < 4; ++x) {
-      for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(p.at(y, x)[c], r.bytes[2 * 24 + c * 8 + y * 4 + x]);
-    }
-  }
-  const auto files = std::filesystem::recursive_directory_iterator(folder_ / "png");
-  EXPECT_EQ(std::count_if(begin(files), end(files), [](const auto& e) { return e.is_regular_file(); }), 3);
-}
-
 TEST_F(Images, GridShowsTheFirstRecordsOfEachClassInItsRow) {
   const Records r = images({1, 3, 4}, {1, 0, 1, 1, 9});
   write_whole(*image_grid_writer(folder_ / "grid.png", r.kind(), 3, 2), r);
@@ -113,13 +97,10 @@ TEST_F(Images, GridShowsTheFirstRecordsOfEachClassInItsRow) {
 
 TEST_F(Images, OnlyImagesBecomePictures) {
   const Records r{{2}, {}, {0.0f, 1.0f}, {0}};
-  expect_error(ExitCode::kConfig, {"shape 2", "images"},
-               [&] { (void)png_format().writers(folder_.path(), "r", r.kind()); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] { image_grid_writer(folder_ / "g.png", r.kind(), 1, 1); });
   expect_error(ExitCode::kConfig, {"PNG"}, [&] {
     image_grid_writer(folder_ / "g.png", images({2, 2, 2}, {0}).kind(), 1, 1);
   });
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "png"));
   expect_error(ExitCode::kConfig, {"two numbers", "have 8"}, [&] {
     scatter_writer(folder_ / "a.png", images({2, 2, 2}, {0}).kind(), plane(0, 1));
   });

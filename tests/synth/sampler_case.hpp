@@ -21,7 +21,7 @@ namespace muffle::synth {
 inline constexpr std::uint64_t kCount = 5 * kTileRecords + 130;
 
 /// All formats that there are.
-inline const std::vector<const schema::RecordFormat*> kFormats = test::formats_and({&png_format()});
+inline const std::vector<const schema::RecordFormat*> kFormats = test::formats_and();
 
 /// A model of images and one of points in the plane, to be sampled into a folder.
 class Sampler : public ::testing::Test {

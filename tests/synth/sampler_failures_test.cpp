@@ -33,7 +33,7 @@ class SamplerKilled : public Sampler {
   void expect_seven() {
     sample_alone(images_, out_);
     std::size_t pngs = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png"))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "samples-png"))
       pngs += entry.is_regular_file() ? 1 : 0;
     EXPECT_EQ(pngs, 7u);
     EXPECT_EQ(test::read_records(out_ / "samples.npz", {1, 8, 8}).count(), 7u);
@@ -43,7 +43,8 @@ class SamplerKilled : public Sampler {
 };
 
 TEST_F(SamplerKilled, WhileNewFilesCameToBe) {
-  std::filesystem::copy(out_ / "png", working_ / "png", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(out_ / "samples-png", working_ / "samples-png",
+                        std::filesystem::copy_options::recursive);
   std::ofstream(working_ / "samples-images.idx") << "half";
   expect_seven();
 }
@@ -60,8 +61,8 @@ TEST_F(SamplerKilled, BeforeTheDescriptionFollowedTheFiles) {
 
 TEST_F(SamplerKilled, WithSomebodyElsesPngs) {
   std::filesystem::rename(out_ / "samples.json", working_ / "samples.json");
-  std::filesystem::rename(out_ / "png", working_ / "png");
-  std::filesystem::create_directories(out_ / "png");
+  std::filesystem::rename(out_ / "samples-png", working_ / "samples-png");
+  std::filesystem::create_directories(out_ / "samples-png");
   test::expect_error(ExitCode::kIo, {"in the way"}, [&] { sample_alone(images_, out_); });
 }
 

@@ -26,7 +26,7 @@ TEST_F(Sampler, FormatsAgreeAndAreDescribed) {
   EXPECT_EQ(idx.bytes, npz.bytes);
   EXPECT_EQ(idx.labels, npz.labels);
   std::size_t pngs = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "png")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(out_ / "samples-png")) {
     pngs += entry.path().extension() == ".png" ? 1 : 0;
   }
   EXPECT_EQ(pngs, 40u);
@@ -101,21 +101,22 @@ TEST_F(Sampler, FilesOfAnEarlierRunGoAway) {
   spec_.formats = {"npz"};
   sample_alone(images_, out_);
   EXPECT_FALSE(std::filesystem::exists(out_ / "samples-images.idx"));
-  EXPECT_FALSE(std::filesystem::exists(out_ / "png"));
+  EXPECT_FALSE(std::filesystem::exists(out_ / "samples-png"));
   EXPECT_TRUE(std::filesystem::exists(out_ / "samples.npz"));
 }
 
 TEST_F(Sampler, OtherPeoplesFilesStay) {
-  std::filesystem::create_directories(out_ / "png");
-  std::ofstream(out_ / "png" / "holiday.png") << "mine";
+  std::filesystem::create_directories(out_ / "samples-png");
+  std::ofstream(out_ / "samples-png" / "holiday.png") << "mine";
   spec_.count = 40;
   sample_alone(images_, out_);
   sample_alone(images_, out_);
-  EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  EXPECT_EQ(read_file(out_ / "samples-png" / "holiday.png"), "mine");
   spec_.formats = {"png"};
-  test::expect_error(ExitCode::kIo, {"'" + (out_ / "png").string() + "' is in the way", "sample.formats"},
+  test::expect_error(ExitCode::kIo,
+                     {"'" + (out_ / "samples-png").string() + "' is in the way", "sample.formats"},
                      [&] { sample_alone(images_, out_); });
-  EXPECT_EQ(read_file(out_ / "png" / "holiday.png"), "mine");
+  EXPECT_EQ(read_file(out_ / "samples-png" / "holiday.png"), "mine");
   EXPECT_TRUE(std::filesystem::exists(out_ / "samples.npz"));
 }
 

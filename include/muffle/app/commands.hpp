@@ -57,8 +57,10 @@ void train(Context& context, const std::filesystem::path& release_file);
 void sample(Context& context, const std::filesystem::path& model_file);
 /// Scores `samples_file`, or those in the run folder, of which samples.json says the format, if it is empty;
 /// writes metrics.json. Reads real data: not covered by the guarantee.
+/// @param release_file  for metrics that read it; need not be there
 /// @throws ConfigError  classifiers are asked for without held-out records.
-void evaluate(Context& context, const std::filesystem::path& samples_file);
+void evaluate(Context& context, const std::filesystem::path& samples_file,
+              const std::filesystem::path& release_file);
 /// Where m is private: that held-out records are not the release's own, under another name. Collective.
 /// @throws ConfigError.
 void require_held_out(Context& context);

@@ -18,6 +18,13 @@ enum class ShardRule {
   kPerRank,     ///< each rank has files of its own; "{rank}" in the path is replaced by the rank's number
 };
 
+/// How a picture of another size becomes one of the schema's shape. Public, and of each record by itself.
+enum class Resize {
+  kNone,     ///< not at all: it is an error
+  kStretch,  ///< mean over the area that each new pixel covers
+  kCrop,     ///< the same of the largest part in its middle that has the shape's proportions
+};
+
 /// As a separator: one or more blanks or tabs.
 inline constexpr char kBlankSeparator = ' ';
 
@@ -34,6 +41,11 @@ struct DataSpec {
   // Arrays:
   std::vector<std::string> arrays = {"x", "y"};  ///< of an .npz: the records, and their labels
   bool channels_last = false;                    ///< images are height x width x channels in their file
+
+  // Pictures:
+  /// Of the classes, in the order of their labels: names of folders, or in a table. Empty: their numbers.
+  std::vector<std::string> class_names = {};
+  Resize resize = Resize::kNone;
 
   // Text files:
   char separator = ',';     ///< between fields

@@ -14,6 +14,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
+#include "muffle/features/asset.hpp"
 
 namespace muffle::evaluate {
 
@@ -24,14 +25,16 @@ struct Subject {
   /// The real records that the release was made from; its `records` 0: how many there are is private.
   data::DataSpec train;
   int threads = 1;
-  Heartbeat heartbeat;  ///< called now and then; what it throws ends the evaluation
+  Heartbeat heartbeat;              ///< called now and then; what it throws ends the evaluation
+  std::filesystem::path release{};  ///< that the samples come of, maybe; there may be no such file
+  features::AssetFiles assets{};    ///< of its maps
 
   bool m_is_private() const { return train.records == 0; }
 };
 
 /// What a metric says. Not covered by the release's guarantee where it has real_records().
 struct Outcome {
-  nlohmann::json json;  ///< fields of metrics.json
+  nlohmann::json json;  ///< fields of metrics.json; "is_private" false: made of a release that is NOT PRIVATE
   std::string table;    ///< lines for people
 };
 

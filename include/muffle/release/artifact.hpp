@@ -77,6 +77,8 @@ std::optional<privacy::Guarantee> promise_of(const Artifact& artifact);
 /// The file's bytes. @throws InvariantError if the fields contradict one another (the checks of
 /// parse_artifact): a file that no reader would accept is not made.
 std::string artifact_bytes(const Artifact& artifact);
+/// SHA-256 of these, hex: of the file that the artifact was read from.
+std::string artifact_hash(const Artifact& artifact);
 /// Full validation: checksum, version, every field's range, value count, sigma by eps, delta and sensitivity
 /// (all recomputed). The derivation of the sensitivity and the blocks' theorems are this muffle's own.
 /// Allocates a few times the bytes. @param name  what error messages call them. @throws ProtocolError.

@@ -13,9 +13,6 @@
 // records cannot read any.
 namespace muffle::synth {
 
-/// "png": one PNG a record, png/<class>/<number>.png, of uint8 images of 1 or 3 channels.
-const schema::RecordFormat& png_format();
-
 /// Grid of images: row c shows the first `columns` records of class c; 2-pixel gaps. @throws ConfigError.
 std::unique_ptr<schema::RecordWriter> image_grid_writer(const std::filesystem::path& path,
                                                         const schema::RecordKind& kind, std::size_t classes,
