@@ -29,31 +29,6 @@ std::string no_picture(const schema::RecordKind& kind) {
   return fmt::format("records of shape {} are not images of 1 or 3 channels", fmt::join(kind.shape, " x "));
 }
 
-/// A whole PNG file in memory, from interleaved bytes height x width x channels (1 or 3).
-std::vector<std::byte> png_bytes(std::span<const std::uint8_t> pixels, std::size_t height, std::size_t width,
-                                 std::size_t channels) {
-  require(channels == 1 || channels == 3, fmt::format("a PNG has 1 or 3 channels here, not {}", channels));
-  constexpr std::size_t kMaxSide = std::numeric_limits<std::uint16_t>::max();
-  require(height > 0 && width > 0 && height <= kMaxSide && width <= kMaxSide &&
-              pixels.size() == height * width * channels,
-          fmt::format("a PNG of {} x {} x {} cannot be made of {} bytes", height, width, channels,
-                      pixels.size()));
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(width);
-  image.height = static_cast<png_uint_32>(height);
-  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::vector<std::byte> out(size);
-  const bool done = png_image_write_to_memory(&image, out.data(), &size, /*convert_to_8bit=*/0, pixels.data(),
-                                              /*row_stride=*/0, /*colormap=*/nullptr) != 0;
-  const std::string reason = image.message;
-  png_image_free(&image);
-  require(done, "libpng could not encode an image: " + reason);
-  out.resize(size);
-  return out;
-}
-
 /// Writes one of very many small files: no sync, so not atomic across a power loss. @throws IoError.
 void write_small_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   const WatchedStep step("writing", path);
@@ -154,6 +129,30 @@ class PngFormat final : public schema::RecordFormat {
 };
 
 }  // namespace
+
+std::vector<std::byte> png_bytes(std::span<const std::uint8_t> pixels, std::size_t height, std::size_t width,
+                                 std::size_t channels) {
+  require(channels == 1 || channels == 3, fmt::format("a PNG has 1 or 3 channels here, not {}", channels));
+  constexpr std::size_t kMaxSide = std::numeric_limits<std::uint16_t>::max();
+  require(height > 0 && width > 0 && height <= kMaxSide && width <= kMaxSide &&
+              pixels.size() == height * width * channels,
+          fmt::format("a PNG of {} x {} x {} cannot be made of {} bytes", height, width, channels,
+                      pixels.size()));
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::vector<std::byte> out(size);
+  const bool done = png_image_write_to_memory(&image, out.data(), &size, /*convert_to_8bit=*/0, pixels.data(),
+                                              /*row_stride=*/0, /*colormap=*/nullptr) != 0;
+  const std::string reason = image.message;
+  png_image_free(&image);
+  require(done, "libpng could not encode an image: " + reason);
+  out.resize(size);
+  return out;
+}
 
 void write_png(const std::filesystem::path& path, std::span<const std::uint8_t> pixels, std::size_t height,
                std::size_t width, std::size_t channels) {

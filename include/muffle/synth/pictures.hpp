@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "muffle/schema/records.hpp"
 #include "muffle/schema/schema.hpp"
@@ -25,6 +26,9 @@ std::unique_ptr<schema::RecordWriter> image_grid_writer(const std::filesystem::p
 std::unique_ptr<schema::RecordWriter> scatter_writer(const std::filesystem::path& path,
                                                      const schema::RecordKind& kind,
                                                      const schema::Schema& schema);
+/// A whole PNG file in memory, from interleaved bytes height x width x channels (1 or 3).
+std::vector<std::byte> png_bytes(std::span<const std::uint8_t> pixels, std::size_t height, std::size_t width,
+                                 std::size_t channels);
 /// Grey (1 channel) or RGB (3) PNG of interleaved bytes, height x width x channels. Atomic.
 void write_png(const std::filesystem::path& path, std::span<const std::uint8_t> pixels, std::size_t height,
                std::size_t width, std::size_t channels);

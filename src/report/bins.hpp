@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "noisy_margins.hpp"
+#include "rows.hpp"
+
+namespace muffle::report {
+
+/// How a column's values are counted for people. The missing value, where the column may lack one, is the
+/// last bin.
+class Bins {
+ public:
+  /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
+  /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
+  /// @param margin  what is released of the column, if it is: groups of codes that were counted together are
+  /// bins, as nobody knows more
+  static Bins to_draw(const Column& column, std::span<const double> by, const NoisyMargin* margin = nullptr);
+  /// To be compared in pairs: few, of about equally many of these values.
+  static Bins to_pair(const Column& column, std::span<const double> by);
+
+  std::size_t count() const { return labels_.size(); }
+  const std::vector<std::string>& labels() const { return labels_; }
+  std::size_t of(double value) const;
+  /// Which share of the values is in each bin. @param at  of these rows; empty: all
+  std::vector<double> shares(std::span<const double> values, std::span<const std::size_t> at = {}) const;
+
+  /// By the release's own noisy counts: each bin's share of so many records, and the standard deviation of
+  /// its noise.
+  std::vector<std::pair<double, double>> released(const NoisyMargin& margin, double records) const;
+
+ private:
+  explicit Bins(const Column& column);
+  void add_edges(std::vector<double> edges);
+  void add_categories(std::span<const double> by, std::size_t most);
+
+  Column column_;
+  std::vector<double> edges_;     ///< of numbers
+  std::vector<std::size_t> bin_;  ///< of each category
+  std::vector<std::string> labels_;
+};
+
+}  // namespace muffle::report
