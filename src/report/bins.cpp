@@ -11,7 +11,7 @@
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kDrawnBins = 36, kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
+constexpr std::size_t kDrawnBins = 24, kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
 /// Of values in order, beyond which a bin takes all that is farther out.
 constexpr double kTail = 0.004;
 
@@ -26,23 +26,6 @@ std::vector<double> present(std::span<const double> values) {
 
 double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
-}
-
-/// Where groups of codes begin that the release counts together; empty: every code is a group, or they are
-/// too many to be drawn.
-std::set<double> counted_edges(const Column& column, const NoisyMargin* margin) {
-  std::set<double> out;
-  if (margin == nullptr || margin->counts.empty() || !column.schema) return out;
-  const std::size_t bins = column.schema->bins();
-  bool grouped = false;
-  for (std::size_t code = 1; code < bins; ++code) {
-    grouped = grouped || margin->group[code] == margin->group[code - 1];
-    const double edge = column.schema->edges[code];
-    if (margin->group[code] != margin->group[code - 1] && edge > column.lo && edge < column.hi)
-      out.insert(edge);
-  }
-  if (!grouped || out.size() > kDrawnBins) out.clear();
-  return out;
 }
 
 }  // namespace
@@ -82,7 +65,7 @@ void Bins::add_categories(std::span<const double> by, std::size_t most) {
   if (n > most) labels_.push_back(fmt::format("{} others", n - order.size()));
 }
 
-Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* margin) {
+Bins Bins::to_draw(const Column& column, std::span<const double> by) {
   Bins out(column);
   if (!column.is_number) {
     out.add_categories(by, kMostDrawn);
@@ -92,9 +75,7 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const Noisy
     const double high = sorted.empty() ? column.hi : quantile(sorted, 1 - kTail);
     const double step = column.schema ? column.schema->step : 0.0;
     std::set<double> edges{column.lo, column.hi};
-    const std::set<double> counted = counted_edges(column, margin);
-    edges.insert(counted.begin(), counted.end());
-    double width = counted.size() > 1 ? 0.0 : (high - low) / static_cast<double>(kDrawnBins);
+    double width = (high - low) / static_cast<double>(kDrawnBins);
     if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
     for (std::size_t b = 0; width > 0 && b <= kDrawnBins; ++b) {
       const double edge = low + width * static_cast<double>(b);

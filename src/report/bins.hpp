@@ -16,9 +16,7 @@ class Bins {
  public:
   /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
   /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
-  /// @param margin  what is released of the column, if it is: groups of codes that were counted together are
-  /// bins, as nobody knows more
-  static Bins to_draw(const Column& column, std::span<const double> by, const NoisyMargin* margin = nullptr);
+  static Bins to_draw(const Column& column, std::span<const double> by);
   /// To be compared in pairs: few, of about equally many of these values.
   static Bins to_pair(const Column& column, std::span<const double> by);
 

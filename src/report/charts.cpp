@@ -46,7 +46,8 @@ std::string bar_chart(const BarChart& chart) {
   for (const auto* shares : {&chart.bars, &chart.real, &chart.held_out}) {
     for (const double share : *shares) top = std::max(top, share);
   }
-  for (const auto& [low, high] : chart.band) top = std::max(top, std::min(high, 1.5 * top));
+  const double most = top;  // a band that is far wider is cut off
+  for (const auto& [low, high] : chart.band) top = std::max(top, std::min(high, 1.6 * most));
   top = std::min(1.0, top) * 1.05;
   const double plot = kHeight - kBottom - kTop,
                each = (kWidth - kLeft - kRight) / static_cast<double>(chart.bars.size());

@@ -18,7 +18,7 @@ constexpr double kTwoSided95 = 1.96;
 /// Of column j: the chart, with real rows over it if there are any.
 std::string chart_of(const PublicMaterial& m, const PrivateMaterial* real, std::size_t j) {
   const Column& column = m.samples->columns[j];
-  const Bins bins = Bins::to_draw(column, m.samples->values[j], j < m.noisy.size() ? &m.noisy[j] : nullptr);
+  const Bins bins = Bins::to_draw(column, m.samples->values[j]);
   BarChart chart;
   chart.title = column.name;
   chart.labels = bins.labels();
@@ -73,7 +73,7 @@ std::vector<ColumnDistance> released_distances(const PublicMaterial& m) {
   if (!m.samples || !m.records) return out;
   for (std::size_t j = 0; j < m.noisy.size(); ++j) {
     if (m.noisy[j].counts.empty()) continue;
-    const Bins bins = Bins::to_draw(m.samples->columns[j], m.samples->values[j], &m.noisy[j]);
+    const Bins bins = Bins::to_draw(m.samples->columns[j], m.samples->values[j]);
     const std::vector<double> made = bins.shares(m.samples->values[j]);
     const auto released = bins.released(m.noisy[j], *m.records);
     ColumnDistance one{j, 0.0, 0.0};

@@ -22,7 +22,7 @@ constexpr char kStyle[] =
     ".note{color:var(--muted);font-size:.9rem}.mark{color:var(--mark);font-weight:700}\n"
     ".table{overflow-x:auto;margin:.6rem 0}table{border-collapse:collapse;font-size:.92rem}\n"
     "th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid "
-    "var(--line);overflow-wrap:anywhere;min-width:4rem}td.n,th.n{text-align:right;font-variant-numeric:"
+    "var(--line);overflow-wrap:break-word;min-width:4rem}td.n,th.n{text-align:right;font-variant-numeric:"
     "tabular-nums}\n"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem;background:var(--soft);padding:.8rem}"
     "summary{cursor:pointer;font-weight:600}\n"

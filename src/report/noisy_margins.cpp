@@ -36,18 +36,15 @@ NoisyMargin margin_of(const release::NoisyTable& table, std::size_t c, std::size
 
 std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& all, const schema::Schema& schema) {
   std::vector<NoisyMargin> out(all.codes.size());
-  // By the least noise in all of its groups together, if these are not too few to see a law by.
-  constexpr std::size_t kFew = 6;
-  std::vector<double> noise(out.size(), 0.0);
+  std::vector<std::size_t> groups(out.size(), 0);  // the finer, the better; then the less noise
   for (const release::NoisyTable& table : all.tables) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const std::size_t j = table.columns[c];
       NoisyMargin margin = margin_of(table, c, all.codes[j], all.classes);
-      const auto groups = static_cast<double>(table.sizes[c]);
-      const bool few = table.sizes[c] < std::min(kFew, all.codes[j]);
-      const double own = margin.sigma * groups * (few ? 1e6 : 1.0);
-      if (!out[j].counts.empty() && own >= noise[j]) continue;
-      noise[j] = own;
+      const bool better =
+          table.sizes[c] > groups[j] || (table.sizes[c] == groups[j] && margin.sigma < out[j].sigma);
+      if (!out[j].counts.empty() && !better) continue;
+      groups[j] = table.sizes[c];
       out[j] = std::move(margin);
     }
   }

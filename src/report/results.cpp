@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostCandidates = 1500, kMostBase = 10'000, kMostTargets = 8, kMostTwins = 8,
                       kMostAnswers = 64;
-constexpr double kMostWork = 6e9;  ///< differences of two places
+constexpr double kMostWork = 4e10;  ///< differences of two places
 
 double mean_shape(const std::vector<Shape>& shapes) {
   double sum = 0;
