@@ -39,7 +39,8 @@ void distances(const Disclosure& d, Page& page) {
   page.table(table);
   page.paragraph(
       fmt::format("Share of synthetic rows that are nearer to a record of the release than to a held-out "
-                  "one: {}. Without any favour it is 0.5.",
+                  "one: {}. Without any favour it is 0.5; where many synthetic rows share a nearest record, "
+                  "chance moves it by more than the interval says.",
                   with_interval(d.nearer_to_members)));
   page.note(
       fmt::format("{} synthetic rows against {} and {} real ones. Distance: the mean over columns of how far "
