@@ -50,8 +50,19 @@ report::RealRecords real_records(ConfigSources sources, const ReportCommand& com
     throw ConfigError(
         "a private report reads all real records in one process, and with one file a rank (data.shards = "
         "\"per-rank\") no process may read them all.");
-  if (!config.data.generate.empty()) config.data.dir = (fs::path(command.run) / "data").string();
-  return {config.data, config.data.test(), fs::path(command.run) / kMetricsFile};
+  if (!config.data.generate.empty()) {
+    if (command.run.empty())
+      throw ConfigError(
+          "records that muffle makes itself (data.generate) lie in a run folder: name it, --run DIR.");
+    config.data.dir = (fs::path(command.run) / "data").string();
+  }
+  const data::DataSpec test = config.data.test();
+  if (!test.features.empty() && data::share_records(test, config.data, 1))
+    throw ConfigError(
+        "data.test_features names the release's own records, so every attack would find nothing, whatever "
+        "there "
+        "is to be found. Name records that the release did not see, or leave it out.");
+  return {config.data, test, command.run.empty() ? fs::path() : fs::path(command.run) / kMetricsFile};
 }
 
 }  // namespace
@@ -78,10 +89,15 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
                                   ? report::private_report(files, real_records(sources, command), {})
                                   : report::public_report(files, {});
   report::write_report(out, made);
-  printed << (command.is_private
-                  ? fmt::format("report: {} is PRIVATE: it has real records beside the synthetic ones\n",
-                                out.string())
-                  : fmt::format("report: {} is made of public files alone\n", out.string()));
+  if (!made.is_guaranteed)
+    printed << fmt::format(
+        "report: the release is NOT PRIVATE, and so is {}: seeded test noise, no guarantee\n", out.string());
+  if (command.is_private) {
+    printed << fmt::format("report: {} is PRIVATE: it has real records beside the synthetic ones\n",
+                           out.string());
+  } else if (made.is_guaranteed) {
+    printed << fmt::format("report: {} is made of public files alone\n", out.string());
+  }
 }
 
 }  // namespace muffle::app

@@ -30,6 +30,24 @@ double variance(const std::vector<double>& values) {
   return values.size() > 1 ? squares / static_cast<double>(values.size() - 1) : 0.0;
 }
 
+/// Hanley and McNeil's variance of an area (Radiology 143, 1982).
+double variance_at(double area, double members, double others) {
+  const double more = (members + others) / 2 - 1;
+  return area * (1 - area) * (1 + more * ((1 - area) / (2 - area) + area / (1 + area))) / (members * others);
+}
+
+/// The bound between `area` and `end` at which the variance there reaches no farther than `area`.
+double bound_of(double area, double end, double members, double others) {
+  double inside = area, outside = end;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (inside + outside) / 2;
+    const bool holds =
+        std::fabs(middle - area) <= kNormal95 * std::sqrt(variance_at(middle, members, others));
+    (holds ? inside : outside) = middle;
+  }
+  return inside;
+}
+
 std::vector<double> sorted(std::span<const double> values) {
   std::vector<double> out(values.begin(), values.end());
   std::sort(out.begin(), out.end());
@@ -53,15 +71,30 @@ Interval area_under_curve(std::span<const double> members, std::span<const doubl
   for (const double p : of_members) area += p / static_cast<double>(of_members.size());
   const double deviation = std::sqrt(variance(of_members) / static_cast<double>(members.size()) +
                                      variance(of_others) / static_cast<double>(others.size()));
-  return {area, std::max(0.0, area - kNormal95 * deviation), std::min(1.0, area + kNormal95 * deviation)};
+  area = std::min(area, 1.0);
+  const auto m = static_cast<double>(members.size()), n = static_cast<double>(others.size());
+  return {area, std::max(0.0, std::min(area - kNormal95 * deviation, bound_of(area, 0.0, m, n))),
+          std::min(1.0, std::max(area + kNormal95 * deviation, bound_of(area, 1.0, m, n)))};
 }
 
 Interval found_at(std::span<const double> members, std::span<const double> others, double false_share) {
   const std::vector<double> all = sorted(others);
-  const auto allowed = static_cast<std::size_t>(false_share * static_cast<double>(all.size()));
-  const double threshold = all[all.size() - 1 - std::min(allowed, all.size() - 1)];
-  const auto found = std::count_if(members.begin(), members.end(), [&](double s) { return s > threshold; });
-  return share_interval(static_cast<double>(found), static_cast<double>(members.size()));
+  const auto n = static_cast<double>(all.size());
+  // Above the threshold that takes so many of the others for members; none of them: above all.
+  const auto found = [&](double taken) {
+    const auto above = static_cast<std::size_t>(std::clamp(taken, 0.0, n - 1));
+    const double threshold = all[all.size() - 1 - above];
+    return static_cast<double>(
+        std::count_if(members.begin(), members.end(), [&](double s) { return s > threshold; }));
+  };
+  const auto count = static_cast<double>(members.size());
+  const double allowed = std::floor(false_share * n), hits = found(allowed);
+  const double spread = kNormal95 * std::sqrt(n * false_share * (1 - false_share));
+  const double fewest = allowed < spread ? 0.0 : found(allowed - spread), most = found(allowed + spread);
+  const Interval of_members = share_interval(hits, count);
+  const double share = of_members.value;
+  return {share, std::max(0.0, share - std::hypot(share - of_members.low, share - fewest / count)),
+          std::min(1.0, share + std::hypot(of_members.high - share, most / count - share))};
 }
 
 double most_area(double mu) { return std::exp(privacy::log_normal_cdf(mu / std::sqrt(2.0))); }

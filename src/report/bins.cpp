@@ -28,6 +28,22 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
 }
 
+/// Where one count of numbers ends and another begins.
+std::vector<double> cuts_of(const schema::Column& column, const NoisyMargin& released) {
+  std::vector<double> out;
+  for (std::size_t code = 1; code + 1 < column.edges.size() && code < released.group.size(); ++code) {
+    if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
+  }
+  return out;
+}
+
+double nearest_to(double value, const std::vector<double>& sorted, double if_none) {
+  if (sorted.empty()) return if_none;
+  const auto above = std::lower_bound(sorted.begin(), sorted.end(), value);
+  if (above == sorted.begin()) return *above;
+  return above == sorted.end() || value - above[-1] <= *above - value ? above[-1] : *above;
+}
+
 }  // namespace
 
 Bins::Bins(const Column& column) : column_(column) {}
@@ -65,7 +81,7 @@ void Bins::add_categories(std::span<const double> by, std::size_t most) {
   if (n > most) labels_.push_back(fmt::format("{} others", n - order.size()));
 }
 
-Bins Bins::to_draw(const Column& column, std::span<const double> by) {
+Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released) {
   Bins out(column);
   if (!column.is_number) {
     out.add_categories(by, kMostDrawn);
@@ -75,11 +91,16 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by) {
     const double high = sorted.empty() ? column.hi : quantile(sorted, 1 - kTail);
     const double step = column.schema ? column.schema->step : 0.0;
     std::set<double> edges{column.lo, column.hi};
+    const bool cut_as_counted = released != nullptr && !released->counts.empty() && column.schema;
+    const std::vector<double> cuts =
+        cut_as_counted ? cuts_of(*column.schema, *released) : std::vector<double>();
     double width = (high - low) / static_cast<double>(kDrawnBins);
     if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
     for (std::size_t b = 0; width > 0 && b <= kDrawnBins; ++b) {
-      const double edge = low + width * static_cast<double>(b);
-      if (edge > column.lo && edge < column.hi && edge <= high + width) edges.insert(edge);
+      double edge = low + width * static_cast<double>(b);
+      if (cut_as_counted) edge = nearest_to(edge, cuts, column.lo);
+      if (edge > column.lo && edge < column.hi && (cut_as_counted || edge <= high + width))
+        edges.insert(edge);
     }
     out.add_edges({edges.begin(), edges.end()});
     if (edges.size() == 1) out.add_edges({column.lo, column.hi});
@@ -129,7 +150,7 @@ std::vector<double> Bins::shares(std::span<const double> values, std::span<const
   return out;
 }
 
-std::vector<std::pair<double, double>> Bins::released(const NoisyMargin& margin, double records) const {
+Bins::Released Bins::released(const NoisyMargin& margin, double records) const {
   if (margin.counts.empty() || !column_.schema) return {};
   const schema::Column& column = *column_.schema;
   std::vector<double> counts(count(), 0.0);
@@ -157,12 +178,24 @@ std::vector<std::pair<double, double>> Bins::released(const NoisyMargin& margin,
       }
     }
   }
-  std::vector<std::pair<double, double>> out;
+  const auto share = [&](double of_records, double squares) {
+    return Released::Share{of_records / records, margin.sigma * std::sqrt(squares) / records};
+  };
+  Released out;
+  double rest = 0;
+  std::map<std::uint32_t, double> noise_of_rest;
   for (std::size_t b = 0; b < count(); ++b) {
-    double squares = 0;
-    for (const auto& [group, part] : noise[b]) squares += part * part;
-    out.emplace_back(counts[b] / records, margin.sigma * std::sqrt(squares) / records);
+    const bool whole = std::all_of(noise[b].begin(), noise[b].end(),
+                                   [](const auto& group) { return group.second >= 1.0 - 1e-9; });
+    out.of.emplace_back();
+    if (whole) {
+      out.of.back() = share(counts[b], static_cast<double>(noise[b].size()));
+      continue;
+    }
+    rest += counts[b];
+    for (const auto& [group, part] : noise[b]) noise_of_rest[group] += part;
   }
+  if (!noise_of_rest.empty()) out.rest = share(rest, static_cast<double>(noise_of_rest.size()));
   return out;
 }
 

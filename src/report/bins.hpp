@@ -1,8 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "noisy_margins.hpp"
@@ -16,7 +16,9 @@ class Bins {
  public:
   /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
   /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
-  static Bins to_draw(const Column& column, std::span<const double> by);
+  /// @param released  numbers are cut only where its counts are, as nobody knows what lies between
+  static Bins to_draw(const Column& column, std::span<const double> by,
+                      const NoisyMargin* released = nullptr);
   /// To be compared in pairs: few, of about equally many of these values.
   static Bins to_pair(const Column& column, std::span<const double> by);
 
@@ -26,9 +28,16 @@ class Bins {
   /// Which share of the values is in each bin. @param at  of these rows; empty: all
   std::vector<double> shares(std::span<const double> values, std::span<const std::size_t> at = {}) const;
 
-  /// By the release's own noisy counts: each bin's share of so many records, and the standard deviation of
-  /// its noise.
-  std::vector<std::pair<double, double>> released(const NoisyMargin& margin, double records) const;
+  /// What a release's noisy counts say of bins.
+  struct Released {
+    struct Share {
+      double share = 0.0, sigma = 0.0;  ///< sigma: standard deviation of its noise
+    };
+    std::vector<std::optional<Share>> of;  ///< none: of a bin that has a part only of what was counted as one
+    std::optional<Share> rest;             ///< of all those bins together
+  };
+  /// Of so many records.
+  Released released(const NoisyMargin& margin, double records) const;
 
  private:
   explicit Bins(const Column& column);

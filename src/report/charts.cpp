@@ -47,7 +47,9 @@ std::string bar_chart(const BarChart& chart) {
     for (const double share : *shares) top = std::max(top, share);
   }
   const double most = top;  // a band that is far wider is cut off
-  for (const auto& [low, high] : chart.band) top = std::max(top, std::min(high, 1.6 * most));
+  for (const auto& band : chart.band) {
+    if (band) top = std::max(top, std::min(band->second, 1.6 * most));
+  }
   top = std::min(1.0, top) * 1.05;
   const double plot = kHeight - kBottom - kTop,
                each = (kWidth - kLeft - kRight) / static_cast<double>(chart.bars.size());
@@ -64,17 +66,17 @@ std::string bar_chart(const BarChart& chart) {
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const double x = kLeft + each * static_cast<double>(i), y = y_of(chart.bars[i]);
     std::string says = fmt::format("{}: {:.2f} %", chart.labels[i], 100 * chart.bars[i]);
-    if (i < chart.band.size())
-      says +=
-          fmt::format("; the release, with its noise: {:.2f} to {:.2f} %",
-                      100 * std::max(0.0, chart.band[i].first), 100 * std::max(0.0, chart.band[i].second));
+    const auto* const band = i < chart.band.size() && chart.band[i] ? &*chart.band[i] : nullptr;
+    if (band != nullptr)
+      says += fmt::format("; the release, with its noise: {:.2f} to {:.2f} %",
+                          100 * std::max(0.0, band->first), 100 * std::max(0.0, band->second));
     if (i < chart.real.size()) says += fmt::format("; real: {:.2f} %", 100 * chart.real[i]);
     out += fmt::format(
         "<g><title>{}</title><rect class=\"syn\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
         "height=\"{:.1f}\"/>",
         escaped(says), x + 0.08 * each, y, 0.84 * each, kHeight - kBottom - y);
-    if (i < chart.band.size()) {
-      const double high = y_of(chart.band[i].second), low = y_of(chart.band[i].first);
+    if (band != nullptr) {
+      const double high = y_of(band->second), low = y_of(band->first);
       out +=
           fmt::format("<rect class=\"band\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
                       x, high, each, std::max(1.0, low - high));
@@ -120,27 +122,6 @@ std::string heat_map(const HeatMap& map) {
     }
   }
   return out + "</svg>";
-}
-
-std::string line_chart(std::string_view title, const std::vector<std::pair<double, double>>& points) {
-  if (points.empty()) return {};
-  double low = points[0].second, high = low, last = points[0].first;
-  for (const auto& [x, y] : points)
-    low = std::min(low, y), high = std::max(high, y), last = std::max(last, x);
-  const double height = high > low ? high - low : 1.0,
-               length = last > points[0].first ? last - points[0].first : 1.0;
-  std::string path;
-  for (std::size_t i = 0; i < points.size(); ++i)
-    path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L",
-                        kLeft + (points[i].first - points[0].first) / length * (kWidth - kLeft - kRight),
-                        kTop + (high - points[i].second) / height * (kHeight - kBottom - kTop));
-  return opening(kWidth, kHeight, title,
-                 fmt::format("from {:.4g} to {:.4g}", points.front().second, points.back().second)) +
-         fmt::format(
-             "<path class=\"axis\" d=\"M{0} {1}H{2}\"/><path class=\"synline\" d=\"{3}\"/>"
-             "<text x=\"{0}\" y=\"{4}\">{5:.4g} (largest), {6:.4g} (smallest)</text>"
-             "<text x=\"{2}\" y=\"{7}\" text-anchor=\"end\">step {8:.0f}</text></svg>",
-             kLeft, kHeight - kBottom, kWidth - kRight, path, kHeight - 8, high, low, kHeight - 8, last);
 }
 
 std::string colour_key(bool band, bool real, bool held_out) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,8 @@ struct BarChart {
   std::string title, description;
   std::vector<std::string> labels;  ///< of each bar, shown when it is pointed at; the axis has some of them
   std::vector<double> bars;         ///< synthetic
-  std::vector<std::pair<double, double>> band;  ///< empty: none
-  std::vector<double> real, held_out;           ///< as steps; empty: none
+  std::vector<std::optional<std::pair<double, double>>> band;  ///< low and high; empty, or of one bar: none
+  std::vector<double> real, held_out;                          ///< as steps; empty: none
 };
 std::string bar_chart(const BarChart& chart);
 
@@ -27,9 +28,6 @@ struct HeatMap {
   std::vector<double> lower, upper;  ///< n x n
 };
 std::string heat_map(const HeatMap& map);
-
-/// y over x, both ascending enough to be looked at.
-std::string line_chart(std::string_view title, const std::vector<std::pair<double, double>>& points);
 
 /// What colours mean, for charts with these.
 std::string colour_key(bool band, bool real, bool held_out);

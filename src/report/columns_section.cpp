@@ -18,14 +18,18 @@ constexpr double kTwoSided95 = 1.96;
 /// Of column j: the chart, with real rows over it if there are any.
 std::string chart_of(const PublicMaterial& m, const PrivateMaterial* real, std::size_t j) {
   const Column& column = m.samples->columns[j];
-  const Bins bins = Bins::to_draw(column, m.samples->values[j]);
+  const bool told = j < m.noisy.size() && m.records;
+  const Bins bins = Bins::to_draw(column, m.samples->values[j], told ? &m.noisy[j] : nullptr);
   BarChart chart;
   chart.title = column.name;
   chart.labels = bins.labels();
   chart.bars = bins.shares(m.samples->values[j]);
-  if (j < m.noisy.size() && m.records) {
-    for (const auto& [share, sigma] : bins.released(m.noisy[j], *m.records))
-      chart.band.emplace_back(share - kTwoSided95 * sigma, share + kTwoSided95 * sigma);
+  if (told) {
+    for (const auto& bin : bins.released(m.noisy[j], *m.records).of) {
+      chart.band.emplace_back();
+      if (bin)
+        chart.band.back() = {bin->share - kTwoSided95 * bin->sigma, bin->share + kTwoSided95 * bin->sigma};
+    }
   }
   if (real != nullptr) {
     chart.real = bins.shares(real->real.values[j]);
@@ -73,14 +77,23 @@ std::vector<ColumnDistance> released_distances(const PublicMaterial& m) {
   if (!m.samples || !m.records) return out;
   for (std::size_t j = 0; j < m.noisy.size(); ++j) {
     if (m.noisy[j].counts.empty()) continue;
-    const Bins bins = Bins::to_draw(m.samples->columns[j], m.samples->values[j]);
+    const Bins bins = Bins::to_draw(m.samples->columns[j], m.samples->values[j], &m.noisy[j]);
     const std::vector<double> made = bins.shares(m.samples->values[j]);
-    const auto released = bins.released(m.noisy[j], *m.records);
+    const Bins::Released released = bins.released(m.noisy[j], *m.records);
     ColumnDistance one{j, 0.0, 0.0};
-    for (std::size_t b = 0; b < made.size(); ++b) {
-      one.distance += std::fabs(made[b] - released[b].first) / 2;
-      one.by_noise += released[b].second / std::sqrt(2 * std::numbers::pi);
+    const auto add = [&](double share, const Bins::Released::Share& said) {
+      one.distance += std::fabs(share - said.share) / 2;
+      one.by_noise += said.sigma / std::sqrt(2 * std::numbers::pi);
+    };
+    double rest = 0;
+    for (std::size_t b = 0; b < made.size() && b < released.of.size(); ++b) {
+      if (released.of[b]) {
+        add(made[b], *released.of[b]);
+      } else {
+        rest += made[b];
+      }
     }
+    if (released.rest) add(rest, *released.rest);
     one.distance = std::min(one.distance, 1.0);
     one.by_noise = std::min(one.by_noise, 1.0);
     out.push_back(one);
@@ -101,7 +114,9 @@ void public_columns(const PublicMaterial& m, Page& page) {
             "columns, so its noise cannot be drawn beside them."
           : "What synthetic rows have in each column, on its own values, and what the release says of the "
             "same bins: "
-            "the band holds the true share in 95 of 100 cases. A band as high as the chart says that noise "
+            "the band holds the true share in 95 of 100 cases. Numbers are cut where the release's counts "
+            "are, and "
+            "what has a part only of a count has no band. A band as high as the chart says that noise "
             "is all "
             "there is; a bar far outside of its band says that the model departs from the release.");
   if (!distances.empty()) {
@@ -114,6 +129,11 @@ void public_columns(const PublicMaterial& m, Page& page) {
     }
     page.table(table);
     page.note("Total variation: 0 the same, 1 nothing in common. The farthest first.");
+    if (m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne)
+      page.note(
+          "Shares are of the number of records that the release's noisy counts say; the noise of that number "
+          "is "
+          "left out of the bands.");
     std::vector<std::size_t> farthest;
     for (const ColumnDistance& d : distances) farthest.push_back(d.column);
     for (const std::size_t j : order) {

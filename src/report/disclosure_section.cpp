@@ -27,7 +27,7 @@ void distances(const Disclosure& d, Page& page) {
       "that it never saw. If the "
       "release favours nobody the two are alike. That they are alike proves nothing: what protects is the "
       "noise.");
-  TextTable table{{"distance", "nearest 1 %", "nearest 5 %", "median", "copies"}, {}};
+  TextTable table{{"distance", "nearest 1 %", "nearest 5 %", "median", "equal in all values"}, {}};
   const auto row = [&](const char* name, const std::vector<double>& all, const std::string& copies) {
     table.rows.push_back({name, fmt::format("{:.4f}", at_share(all, 0.01)),
                           fmt::format("{:.4f}", at_share(all, 0.05)),
@@ -35,7 +35,8 @@ void distances(const Disclosure& d, Page& page) {
   };
   row("synthetic to the release's records", d.to_members, std::to_string(d.copies_of_members));
   row("synthetic to held-out records", d.to_held_out, std::to_string(d.copies_of_held_out));
-  row("held-out to the release's records", d.held_out_to_members, "-");
+  row("held-out to the release's records", d.held_out_to_members,
+      fmt::format("{} of {}", d.held_out_in_release, d.others));
   page.table(table);
   page.paragraph(
       fmt::format("Share of synthetic rows that are nearer to a record of the release than to a held-out "
@@ -80,6 +81,15 @@ void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
       "An attacker has a person's whole record and the synthetic rows, and guesses whether it was in the "
       "release. Tried on records "
       "that were, and on held-out ones that were not; no model is trained beside.");
+  if (d.attacks.empty())
+    page.paragraph(fmt::format(
+        "Too few to say: an attack needs {} records of the release and twice as many held-out ones.",
+        kFewestCandidates));
+  if (not_comparable(d))
+    page.paragraph(
+        "Held-out rows are not comparable: they are nearer to the synthetic ones than the release's own are. "
+        "They "
+        "are of another time or place, or the two were mixed up. Nothing here says anything of members.");
   TextTable table{
       {"guessed as a member is a record that is", "area under the curve", "members found at 1 % false ones"},
       {}};
@@ -123,6 +133,11 @@ void inference(const PublicMaterial& m, const Disclosure& d, Page& page) {
 }
 
 }  // namespace
+
+bool not_comparable(const Disclosure& d) {
+  return 2 * d.held_out_in_release > d.others ||
+         std::any_of(d.attacks.begin(), d.attacks.end(), [](const Attack& a) { return a.area.high < 0.5; });
+}
 
 void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
   if (!real.disclosure) {

@@ -30,7 +30,7 @@ constexpr char kStyle[] =
     "figure{margin:.5rem 0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--muted)}"
     "svg,img{max-width:100%;height:auto;display:block}img{image-rendering:pixelated}\n"
     "svg text{font:10px system-ui,sans-serif;fill:var(--muted)}.axis{stroke:var(--line)}\n"
-    ".syn{fill:var(--syn)}.synline{stroke:var(--syn);fill:none;stroke-width:1.5}\n"
+    ".syn{fill:var(--syn)}\n"
     ".real{stroke:var(--real);fill:none;stroke-width:1.6}.held{stroke:var(--held);fill:none;"
     "stroke-width:1.3;stroke-dasharray:4 2}\n"
     ".band{fill:var(--band);fill-opacity:.38}.heat{fill:var(--syn)}.heat2{fill:var(--real)}\n"
@@ -140,7 +140,7 @@ std::string document(std::string_view title, std::string_view kind, std::string_
       "<style>\n{}</style>\n</head>\n<body>\n",
       escaped(kind), escaped(title), kStyle);
   if (!mark.empty())
-    out += fmt::format("<div class=\"every\">{}</div>\n", escaped(kind == "private" ? "PRIVATE" : kind));
+    out += fmt::format("<div class=\"every\">{}</div>\n", escaped(mark.substr(0, mark.find(':'))));
   out += fmt::format("<h1>{}</h1>\n{}<nav>", escaped(title), marked);
   for (const Part& part : parts) out += fmt::format("<a href=\"#{}\">{}</a> ", part.id, escaped(part.title));
   out += "</nav>\n";

@@ -45,7 +45,7 @@ struct Part {
   std::string id, title, html;
 };
 /// The whole file: it asks for nothing from anywhere, and has no script.
-/// @param mark  what stands on every section and printed page; empty: nothing does
+/// @param mark  what stands on every section, and up to its colon on every printed page; empty: nothing does
 std::string document(std::string_view title, std::string_view kind, std::string_view mark,
                      const std::vector<Part>& parts);
 

@@ -54,14 +54,6 @@ void say_classes(const PublicMaterial& m, Page& page) {
     page.note(fmt::format("The first {} of {} classes.", shown_classes(m), m.artifact().schema.classes));
 }
 
-void curve(const PublicMaterial& m, Page& page) {
-  if (m.loss.empty()) return;
-  page.heading("Training");
-  page.figure(line_chart("The training's loss, by step", m.loss),
-              "The distance of the model's mean embedding to the noisy one, by step. Below the noise's own "
-              "part there is nothing to be learnt.");
-}
-
 }  // namespace
 
 void public_images(const PublicMaterial& m, Page& page) {
@@ -76,7 +68,6 @@ void public_images(const PublicMaterial& m, Page& page) {
   page.figure(picture(schema, class_means(rows, shown_classes(m)), shown_classes(m),
                       "means of the synthetic images of each class"),
               "Synthetic.");
-  curve(m, page);
 }
 
 void private_images(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {

@@ -27,14 +27,14 @@ constexpr std::size_t kMostSmallFile = std::size_t{1} << 16, kMostLedger = std::
 std::string verify(const PublicFiles& files, PublicMaterial& out) {
   std::string bytes = read_file(files.release);
   release::Evidence evidence;
-  evidence.name = files.release.string();
+  evidence.name = files.release.filename().string();  // the report shows names, and no path of this machine
   evidence.release = bytes;
   evidence.may_be_unsigned = true;
   evidence.repeat_choices = model::repeat_choices;
   if (const fs::path file = crypto::signature_file(files.release); watched::exists(file))
     evidence.signature = read_file(file, kMostSmallFile);
   if (!files.ledger.empty())
-    evidence.ledger = {files.ledger.string(), read_file(files.ledger, kMostLedger), true};
+    evidence.ledger = {files.ledger.filename().string(), read_file(files.ledger, kMostLedger), true};
   out.verification = release::verify_release(evidence);
   if (out.verification.code() == ExitCode::kProtocol || !out.verification.artifact)
     throw ProtocolError(fmt::format("'{}' is refused: `muffle verify` says why. No report is made of it.",
@@ -63,12 +63,14 @@ data::DataSpec spec_of(const fs::path& samples, const PublicMaterial& m) {
 
 void read_samples(const PublicFiles& files, PublicMaterial& m, const Heartbeat& heartbeat) {
   const fs::path description = files.samples.parent_path() / "samples.json";
-  if (!synth::listed_samples(files.samples, heartbeat))
+  const auto listed = synth::listed_samples(files.samples, heartbeat);
+  if (!listed)
     throw ProtocolError(
         fmt::format("samples.json does not list '{}' with these bytes, so it may hold anything, records "
                     "among it: a report "
                     "is made of samples as `muffle sample` wrote them.",
                     files.samples.string()));
+  m.samples_hash = listed->hash;
   m.samples_said = nlohmann::json::parse(read_file(description, kMostSmallFile * 256), nullptr, false);
   const auto text = [&](const char* key) {
     const auto found = m.samples_said.find(key);
@@ -95,7 +97,6 @@ PublicMaterial read_public(const PublicFiles& files, const Heartbeat& heartbeat)
     m.model = model::load_model_info(files.model);
     m.model_hash = sha256_file_hex(PublicFile(files.model), heartbeat);
     if (m.model->release_hash != m.release_hash) do_not_belong(files.model, "release", files.release);
-    m.loss = training_loss(files.model);
   }
   if (!files.samples.empty()) read_samples(files, m, heartbeat);
   const release::Artifact& a = m.artifact();

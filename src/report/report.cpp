@@ -13,7 +13,13 @@ namespace {
 constexpr const char* kPrivateMark =
     "PRIVATE: computed from real records, and not covered by the guarantee. For those who may see the "
     "records.";
-constexpr const char* kNotPrivateMark = "NOT PRIVATE: the release has seeded test noise.";
+constexpr const char* kNotPrivateMark =
+    "NOT PRIVATE: the release has seeded test noise, and no guarantee at all. For those who may see the "
+    "records.";
+constexpr const char* kNeitherMark =
+    "PRIVATE, and of a release that is NOT PRIVATE: computed from real records, and the release has seeded "
+    "test "
+    "noise. For those who may see the records.";
 constexpr std::size_t kMostMetrics = std::size_t{1} << 26;
 
 bool always(const PublicMaterial&) { return true; }
@@ -59,6 +65,17 @@ void require_same_records(const schema::Schema& named, const schema::Schema& rel
                   differs.empty() ? "" : ": ", differs));
 }
 
+/// Those of other samples are left out.
+void read_metrics(const std::filesystem::path& file, const PublicMaterial& m, PrivateMaterial& real) {
+  if (file.empty() || !watched::exists(file)) return;
+  nlohmann::json said =
+      nlohmann::json::parse(read_file(file, kMostMetrics), nullptr, /*allow_exceptions=*/false);
+  const bool fits =
+      said.is_object() && m.samples && said.value("samples_hash", nlohmann::json()) == m.samples_hash;
+  real.metrics_are_others = !fits;
+  if (fits) real.metrics = std::move(said);
+}
+
 bool hides_m(const PublicMaterial& m) { return m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne; }
 
 }  // namespace
@@ -72,8 +89,10 @@ Report public_report(const PublicFiles& files, const Heartbeat& heartbeat) {
     section.from_public(m, page);
     parts.push_back({section.id, section.title, page.html()});
   }
-  return {document(title_of(m), "public", m.artifact().is_private ? "" : kNotPrivateMark, parts), false,
-          hides_m(m)};
+  const bool good = m.artifact().is_private;
+  return {good ? document(title_of(m), "public", "", parts)
+               : document("NOT PRIVATE. " + title_of(m), "not-private", kNotPrivateMark, parts),
+          false, hides_m(m), good};
 }
 
 Report private_report(const PublicFiles& files, const RealRecords& records, const Heartbeat& heartbeat) {
@@ -86,9 +105,7 @@ Report private_report(const PublicFiles& files, const RealRecords& records, cons
   };
   real.real = read(records.train);
   if (!records.test.features.empty()) real.held_out = read(records.test);
-  if (!records.metrics.empty() && watched::exists(records.metrics))
-    real.metrics =
-        nlohmann::json::parse(read_file(records.metrics, kMostMetrics), nullptr, /*allow_exceptions=*/false);
+  read_metrics(records.metrics, m, real);
   if (m.samples && m.artifact().schema.table)
     real.scores = score_table(real.real, real.held_out, *m.samples, heartbeat);
   if (m.samples && real.held_out && real.held_out->size() > 1)
@@ -104,7 +121,9 @@ Report private_report(const PublicFiles& files, const RealRecords& records, cons
     }
     parts.push_back({section.id, section.title, page.html()});
   }
-  return {document("PRIVATE. " + title_of(m), "private", kPrivateMark, parts), true, hides_m(m)};
+  const bool good = m.artifact().is_private;
+  return {document("PRIVATE. " + title_of(m), "private", good ? kPrivateMark : kNeitherMark, parts), true,
+          hides_m(m), good};
 }
 
 }  // namespace muffle::report

@@ -13,8 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string mark_of(bool is_private) {
-  return fmt::format("<meta name=\"muffle-report\" content=\"{}\">", is_private ? "private" : "public");
+bool says(std::string_view beginning, const char* kind) {
+  return beginning.find(fmt::format("<meta name=\"muffle-report\" content=\"{}\">", kind)) !=
+         std::string_view::npos;
 }
 
 /// By what the file says itself, not by its name.
@@ -22,7 +23,8 @@ void require_same_kind(const fs::path& path, bool is_private) {
   constexpr std::size_t kBeginning = 512, kMostReport = std::size_t{1} << 30;
   if (!is_there(path, "the report's file", "Nothing was written.")) return;
   const std::string there = read_file(path, kMostReport);
-  if (std::string_view(there).substr(0, kBeginning).find(mark_of(is_private)) != std::string_view::npos)
+  const std::string_view beginning = std::string_view(there).substr(0, kBeginning);
+  if (is_private ? says(beginning, "private") : says(beginning, "public") || says(beginning, "not-private"))
     return;
   throw ConfigError(
       fmt::format("'{}' is there already and is no {} report, so it is not replaced: choose another name.",

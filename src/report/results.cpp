@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
+
+#include "muffle/core/philox.hpp"
 
 namespace muffle::report {
 namespace {
@@ -46,11 +50,32 @@ std::vector<double> nearness_beside(const std::vector<Nearest>& to_made,
   return out;
 }
 
-/// Every second of them, from the first or from the second on.
-std::vector<std::size_t> half(const std::vector<std::size_t>& all, std::size_t first) {
-  std::vector<std::size_t> out;
-  for (std::size_t i = first; i < all.size(); i += 2) out.push_back(all[i]);
+/// 0 .. n-1 in an order that is always the same and has nothing to do with the rows.
+std::vector<std::size_t> mixed(std::size_t n, std::uint32_t of) {
+  const std::vector<std::int64_t> order = shuffled_indices(CounterStream(0, Stream::kEvaluation, of), n);
+  return {order.begin(), order.end()};
+}
+
+std::vector<std::size_t> first_of(const std::vector<std::size_t>& all, std::size_t most) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most))};
+}
+
+/// All of a row's values; a missing one equals another.
+std::vector<double> whole_row(const Rows& rows, std::size_t i) {
+  std::vector<double> out;
+  for (const auto& column : rows.values)
+    out.push_back(std::isnan(column[i]) ? std::numeric_limits<double>::max() : column[i]);
+  if (!rows.columns.empty() && !rows.columns[0].schema) out.push_back(rows.labels[i]);
   return out;
+}
+
+/// How many of some rows equal one of others, value by value.
+std::size_t copies(const Rows& rows, const std::vector<std::size_t>& at, const Rows& of,
+                   const std::vector<std::size_t>& of_at) {
+  std::set<std::vector<double>> there;
+  for (const std::size_t i : of_at) there.insert(whole_row(of, i));
+  return static_cast<std::size_t>(std::count_if(
+      at.begin(), at.end(), [&](std::size_t i) { return there.count(whole_row(rows, i)) > 0; }));
 }
 
 Attack attack_by(std::string how, const std::vector<double>& members, const std::vector<double>& others) {
@@ -127,22 +152,22 @@ TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, c
 Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, const Heartbeat& heartbeat) {
   const Places places(held_out);
   Disclosure out;
+  const std::vector<std::size_t> real_in_order = mixed(real.size(), 0),
+                                 held_in_order = mixed(held_out.size(), 1),
+                                 samples_in_order = mixed(samples.size(), 2);
   // Half of the held-out rows are candidates, the others what an attacker knows of the population.
-  const std::vector<std::size_t> all_held_out = some_rows(held_out.size(), held_out.size());
-  const std::vector<std::size_t> candidates = half(all_held_out, 0), known = half(all_held_out, 1);
-  const auto thin = [](const std::vector<std::size_t>& from, std::size_t most) {
-    std::vector<std::size_t> some;
-    for (const std::size_t i : some_rows(from.size(), most)) some.push_back(from[i]);
-    return some;
-  };
+  const auto middle = held_in_order.begin() + static_cast<std::ptrdiff_t>((held_in_order.size() + 1) / 2);
+  const std::vector<std::size_t> candidates(held_in_order.begin(), middle),
+      known(middle, held_in_order.end());
   const std::size_t each = std::min({kMostCandidates, real.size(), candidates.size()});
   const auto columns = static_cast<double>(std::max<std::size_t>(1, real.columns.size()));
   const auto base = std::max<std::size_t>(
       100, std::min(kMostBase,
                     static_cast<std::size_t>(kMostWork / (columns * 8.0 * static_cast<double>(each + 1)))));
-  const std::vector<std::size_t> members_at = some_rows(real.size(), each),
-                                 others_at = thin(candidates, each);
-  const std::vector<std::size_t> samples_at = some_rows(samples.size(), base), known_at = thin(known, base);
+  const std::vector<std::size_t> members_at = first_of(real_in_order, each),
+                                 others_at = first_of(candidates, each);
+  const std::vector<std::size_t> samples_at = first_of(samples_in_order, base),
+                                 known_at = first_of(known, base);
   const Places::Set members = places.of(real, members_at), others = places.of(held_out, others_at);
   const Places::Set made = places.of(samples, samples_at), population = places.of(held_out, known_at);
   out.members = members.size();
@@ -151,8 +176,11 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
 
   const auto member_to_made = nearest(members, made, heartbeat),
              other_to_made = nearest(others, made, heartbeat);
-  out.attacks.push_back(attack_by("near a synthetic row", nearness(member_to_made), nearness(other_to_made)));
-  if (population.size() > 0) {
+  const bool enough = each >= kFewestCandidates;
+  if (enough)
+    out.attacks.push_back(
+        attack_by("near a synthetic row", nearness(member_to_made), nearness(other_to_made)));
+  if (enough && population.size() > 0) {
     const auto member_to_known = nearest(members, population, heartbeat),
                other_to_known = nearest(others, population, heartbeat);
     out.attacks.push_back(attack_by("nearer to a synthetic row than to any of other people's rows",
@@ -162,10 +190,10 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
 
   // As many of the one as of the other, so that neither is nearer by its number.
   out.compared = std::min({real.size(), held_out.size(), base});
-  const std::vector<std::size_t> real_at = some_rows(real.size(), out.compared);
-  const Places::Set own = places.of(real, real_at),
-                    held = places.of(held_out, some_rows(held_out.size(), out.compared));
-  const std::vector<std::size_t> asked_at = some_rows(samples.size(), kMostCandidates);
+  const std::vector<std::size_t> real_at = first_of(real_in_order, out.compared),
+                                 held_at = first_of(held_in_order, out.compared);
+  const Places::Set own = places.of(real, real_at), held = places.of(held_out, held_at);
+  const std::vector<std::size_t> asked_at = first_of(samples_in_order, kMostCandidates);
   const Places::Set asked = places.of(samples, asked_at);
   const auto to_own = nearest(asked, own, heartbeat), to_held = nearest(asked, held, heartbeat);
   double nearer = 0;
@@ -173,10 +201,11 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
     nearer += to_own[i].distance < to_held[i].distance    ? 1.0
               : to_own[i].distance == to_held[i].distance ? 0.5
                                                           : 0.0;
-    out.copies_of_members += to_own[i].distance == 0 ? 1 : 0;
-    out.copies_of_held_out += to_held[i].distance == 0 ? 1 : 0;
     out.twins.push_back({asked_at[i], real_at[to_own[i].index], to_own[i].distance});
   }
+  out.copies_of_members = copies(samples, asked_at, real, real_at);
+  out.copies_of_held_out = copies(samples, asked_at, held_out, held_at);
+  out.held_out_in_release = copies(held_out, others_at, real, real_in_order);
   out.nearer_to_members = share_interval(nearer, static_cast<double>(to_own.size()));
   std::stable_sort(out.twins.begin(), out.twins.end(),
                    [](const auto& a, const auto& b) { return a.distance < b.distance; });
@@ -185,16 +214,21 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
   out.to_held_out = ascending(distances_of(to_held));
   out.held_out_to_members = ascending(distances_of(nearest(others, own, heartbeat)));
 
+  // What is learnt from synthetic rows stands beside what is learnt from as many real ones.
+  const std::size_t teachers = std::min({real.size(), samples.size(), base});
+  const std::vector<std::size_t> made_at = first_of(samples_in_order, teachers),
+                                 taught_at = first_of(real_in_order, teachers);
+  const Places::Set made_teachers = places.of(samples, made_at), real_teachers = places.of(real, taught_at);
   const std::vector<std::size_t> targets = targets_of(real.columns);
   std::vector<std::vector<std::uint32_t>> by_made, by_real;
   for (const std::size_t t : targets) {
-    by_made.push_back(answers_of(samples, t, samples_at));
-    by_real.push_back(answers_of(real, t, real_at));
+    by_made.push_back(answers_of(samples, t, made_at));
+    by_real.push_back(answers_of(real, t, taught_at));
   }
   if (targets.empty()) return out;
-  const auto of_members = guess(members, made, targets, by_made, heartbeat),
-             of_others = guess(others, made, targets, by_made, heartbeat);
-  const auto by_own = guess(others, own, targets, by_real, heartbeat);
+  const auto of_members = guess(members, made_teachers, targets, by_made, heartbeat),
+             of_others = guess(others, made_teachers, targets, by_made, heartbeat);
+  const auto by_own = guess(others, real_teachers, targets, by_real, heartbeat);
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const auto truth = answers_of(held_out, targets[t], others_at);
     std::vector<std::size_t> counts(kMostAnswers + 1, 0);

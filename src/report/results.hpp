@@ -38,7 +38,7 @@ struct Attack {
 struct Inference {
   std::size_t column = 0;
   Interval of_members, of_held_out;  ///< by the samples: of records in the release, and of others
-  double by_real = 0.0;              ///< of held-out ones, by as many real rows
+  double by_real = 0.0;              ///< of held-out ones, by as many real rows as synthetic ones
   double by_majority = 0.0;          ///< of held-out ones, the real rows' most frequent value alone
 };
 struct Disclosure {
@@ -46,8 +46,9 @@ struct Disclosure {
               compared = 0;  ///< rows that were looked at; compared: real ones that samples were
   std::vector<double> to_members, to_held_out, held_out_to_members;  ///< distances to the nearest; sorted
   Interval nearer_to_members;  ///< share of samples, ties half: 0.5 if the release favours nobody
-  std::size_t copies_of_members = 0, copies_of_held_out = 0;
-  std::vector<Attack> attacks;
+  /// Synthetic rows that equal a real one in every value; held-out rows that equal one of the release's.
+  std::size_t copies_of_members = 0, copies_of_held_out = 0, held_out_in_release = 0;
+  std::vector<Attack> attacks;  ///< empty: fewer than kFewestCandidates of either
   std::vector<Inference> inferences;
   /// The samples nearest to a real record of the release: indices of both.
   struct Twin {
@@ -56,7 +57,9 @@ struct Disclosure {
   };
   std::vector<Twin> twins;
 };
-/// Needs no model that is trained beside: what is known of held-out rows says what chance alone gives.
+inline constexpr std::size_t kFewestCandidates = 100;
+/// Rows are taken in an order of its own, so that their order in files decides nothing. Needs no model that
+/// is trained beside: what is known of held-out rows says what chance alone gives.
 Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, const Heartbeat& heartbeat);
 
 inline constexpr double kFalseShare = 0.01;

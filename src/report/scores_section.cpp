@@ -64,7 +64,11 @@ void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& 
     page.table(table);
   } else {
     page.note(
-        "There is no metrics.json of these samples: `muffle evaluate` makes one, with classifiers and more.");
+        real.metrics_are_others
+            ? "metrics.json is of other samples, so its scores are left out: `muffle evaluate` makes new "
+              "ones."
+            : "There is no metrics.json of these samples: `muffle evaluate` makes one, with classifiers "
+              "and more.");
   }
 }
 

@@ -12,7 +12,8 @@ namespace muffle::report {
 struct PrivateMaterial {
   Rows real;
   std::optional<Rows> held_out;
-  nlohmann::json metrics;                ///< null: none
+  nlohmann::json metrics;                ///< of these samples; null: none
+  bool metrics_are_others = false;       ///< there are scores, of other samples
   std::optional<TableScores> scores;     ///< of a table
   std::optional<Disclosure> disclosure;  ///< none: nothing is held out
 };
@@ -30,6 +31,10 @@ void private_pairs(const PublicMaterial& m, const PrivateMaterial& real, Page& p
 void private_images(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
 void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
 void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+
+/// Whether held-out rows cannot be what chance alone gives: an attack takes them for members, or most of them
+/// are the release's own.
+bool not_comparable(const Disclosure& d);
 
 /// Of a table's columns: half the sum of differences, of each.
 struct ColumnDistance {

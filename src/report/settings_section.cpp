@@ -61,9 +61,10 @@ void ledger_and_signature(const PublicMaterial& m, Page& page) {
   const release::Artifact& a = m.artifact();
   TextTable facts{{}, {}};
   facts.rows.push_back({"release (SHA-256)", m.release_hash});
-  facts.rows.push_back({"signed by", v.signature ? fmt::format("'{}', key {}", v.signature->signer,
-                                                               crypto::to_hex(v.signature->key))
-                                                 : "nobody"});
+  facts.rows.push_back({"signed by", v.signature
+                                         ? fmt::format("claims to be '{}', unchecked; key {}",
+                                                       v.signature->signer, crypto::to_hex(v.signature->key))
+                                         : "nobody"});
   facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
   if (!a.ledger_charge.empty()) facts.rows.push_back({"its charge", a.ledger_charge});
   if (v.ledger) {

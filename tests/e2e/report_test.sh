@@ -34,9 +34,12 @@ dir = "$work"
 features = "people.csv"
 test_features = "others.csv"
 records = 600
+id = "people"
 [map.pairs]
 kind = "pairs"
 [privacy]
+signing_key = "$work/ours.key"
+ledger = "$work/ledger.jsonl"
 epsilon = 5.0
 max_records_per_person = 1
 [model]
@@ -47,6 +50,8 @@ formats = ["csv"]
 [evaluate]
 metrics = ["marginals"]
 EOF
+ends 0 "$MUFFLE" keygen --name clinic-1 --out "$work"
+mv "$work"/*.key "$work/ours.key"
 ends 0 on 1 run --config "$work/job.toml" --out "$work/run"
 run=$work/run
 
@@ -93,11 +98,25 @@ check "other records: the same bytes" cmp -s "$run/report.html" "$work/first.htm
 mv "$work/people.csv" "$work/kept.csv"
 mv "$work/others.csv" "$work/kept-others.csv"
 mkdir "$work/alone"
-cp "$run"/{release.mfl,model.mfl,samples.csv,samples.json} "$work/alone"
+cp "$run"/{release.mfl,release.mfl.sig,model.mfl,samples.csv,samples.json} "$work/alone"
+mkdir "$work/alone/tensorboard" # of whatever training: it is bound to nothing
+cp "$work/job.toml" "$work/alone/tensorboard/events.out.tfevents.1"
 ends 0 "$MUFFLE" report --run "$work/alone"
 check "no records, no settings: the same bytes" cmp -s "$work/alone/report.html" "$work/first.html"
 rows 600 0 >"$work/people.csv"
 mv "$work/kept-others.csv" "$work/others.csv"
+
+# Nobody's path is in it, however files were named; a signature is a claim until it is checked.
+ends 0 "$MUFFLE" report --release "$run/release.mfl" --model "$run/model.mfl" --samples "$run/samples.csv" --ledger "$work/ledger.jsonl" --out "$work/named.html"
+check "no path of this machine" bash -c "! grep -qF '$work' '$work/named.html' '$run/report.html'"
+check "the ledger's name is" grep -qF '&#39;ledger.jsonl&#39; has the charge' "$work/named.html"
+check "who signed it is a claim" grep -qF 'claims to be &#39;clinic-1&#39;, unchecked' "$run/report.html"
+check "and is told at the top" grep -q 'Nobody vouches for the release here' "$run/report.html"
+check "but not if the ledger was named" bash -c "! grep -q 'Nobody vouches' '$work/named.html'"
+ends 0 "$MUFFLE" ledger budget --ledger "$work/ledger.jsonl" --data-id people --epsilon 0.5
+ends 0 "$MUFFLE" report --run "$run" --ledger "$work/ledger.jsonl" --out "$work/named.html"
+check "an overspent budget is told at the top" bash -c "sed '/<h2>Columns/,\$d' '$work/named.html' | grep -q 'budget.*FAILED'"
+ends 0 "$MUFFLE" ledger budget --ledger "$work/ledger.jsonl" --data-id people --none
 
 # Real records are for private ones.
 says 2 'say --private' "$MUFFLE" report --run "$run" --config "$work/job.toml"
@@ -116,6 +135,30 @@ for words in 'Who was in the data' 'What can be guessed of a person' 'novelty, n
   check "it has '$words'" grep -q "$words" "$private"
 done
 says 78 'is no public report' "$MUFFLE" report --run "$run" --out "$private"
+cp "$work/people.csv" "$work/copy.csv"
+for same in people copy; do # an attack on the release's own records would find nothing
+  says 78 "the release's own records" "$MUFFLE" report --run "$run" --private --config "$work/job.toml" --held-out "$work/$same.csv"
+done
+# Scores of other samples are none of these.
+ends 0 on 1 evaluate --config "$work/job.toml" --out "$run"
+ends 0 "$MUFFLE" report --run "$run" --private
+check "scores of these samples are shown" grep -q '<h3>metrics.json</h3>' "$private"
+sed -i 's/"samples_hash": "..../"samples_hash": "0000/' "$run/metrics.json"
+ends 0 "$MUFFLE" report --run "$run" --private
+check "of others they are not" bash -c "grep -q 'is of other samples' '$private' && ! grep -q '<h3>metrics.json' '$private'"
+sed -i 's/"samples_hash": "0000/"samples_hash": "'"$(sha256sum <"$run/samples.csv" | cut -c 1-4)"'/' "$run/metrics.json"
+(cd "$run" && ends 0 "$MUFFLE" report --release release.mfl --model model.mfl --samples samples.csv --private --config "$work/job.toml" --out "$work/no-run.html")
+check "nor those that lie where muffle was started" bash -c "! grep -q '<h3>metrics.json' '$work/no-run.html'"
+
+# Test noise: nothing that reads like a public report.
+ends 0 on 1 run --config "$work/job.toml" --set data.id=toys --set privacy.ledger="$work/toys.jsonl" --insecure-seeded-noise 7 --out "$work/toy"
+says 0 'the release is NOT PRIVATE' "$MUFFLE" report --run "$work/toy"
+toy=$work/toy/report.html
+check "it is not called public" bash -c "! grep -q 'public files alone' '$work/log' && ! grep -q 'content=\"public\"' '$toy'"
+check "NOT PRIVATE is on every page" grep -qF '<div class="every">NOT PRIVATE</div>' "$toy"
+check "each section says so" test "$(grep -c '<p class="mark">NOT PRIVATE' "$toy")" = $(($(grep -c '<section' "$toy") + 1))
+check "nothing is praised" bash -c "! grep -qE 'guarantee holds|noise displaces less|as near to the release' '$toy'"
+ends 0 "$MUFFLE" report --run "$work/toy" # one takes its own kind's place
 sed 's/hi = 99/hi = 98/' "$work/people.toml" >"$work/older.toml"
 sed 's/people.toml/older.toml/' "$work/job.toml" >"$work/older-job.toml"
 says 78 "another schema.*column 'age'" "$MUFFLE" report --run "$run" --private --config "$work/older-job.toml"

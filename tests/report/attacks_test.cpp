@@ -8,6 +8,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "report/results.hpp"
+#include "report/sections.hpp"
 
 namespace muffle::report {
 namespace {
@@ -34,8 +35,35 @@ TEST(AreaUnderCurve, OfTheSameLawIsACoins) {
     const Interval area = area_under_curve(normals(2 * k, 100, 0), normals(2 * k + 1, 120, 0));
     hold += area.low <= 0.5 && 0.5 <= area.high ? 1 : 0;
   }
+  RecordProperty("hold", hold);
   EXPECT_GE(hold, 180);
   EXPECT_LT(hold, 200) << "intervals that never miss are no intervals of 95 %";
+}
+
+TEST(AreaUnderCurve, IsUncertainAtItsEndsToo) {
+  // One of each, or all in order: DeLong's variance is 0.
+  const std::vector<double> one{1.0}, other{0.0};
+  const Interval few = area_under_curve(one, other);
+  EXPECT_DOUBLE_EQ(few.value, 1.0);
+  EXPECT_LT(few.low, 0.5);
+  EXPECT_GT(area_under_curve(other, one).high, 0.5);
+  std::vector<double> low(100), high(100);
+  std::iota(low.begin(), low.end(), 0.0);
+  std::iota(high.begin(), high.end(), 1000.0);
+  const Interval all = area_under_curve(high, low);
+  EXPECT_LT(all.low, 0.995);
+  EXPECT_GT(all.low, 0.9);
+  EXPECT_DOUBLE_EQ(all.high, 1.0);
+}
+
+TEST(AreaUnderCurve, OfFarShiftedNormalsHoldsTheKnownOne) {
+  int hold = 0;
+  for (std::uint32_t k = 0; k < 200; ++k) {
+    const Interval area = area_under_curve(normals(1000 + 2 * k, 100, 3.0), normals(1001 + 2 * k, 100, 0));
+    hold += area.low <= most_area(3.0) && most_area(3.0) <= area.high ? 1 : 0;
+  }
+  RecordProperty("hold", hold);
+  EXPECT_GE(hold, 180);
 }
 
 TEST(AreaUnderCurve, OfShiftedNormalsIsTheKnownOne) {
@@ -53,6 +81,23 @@ TEST(FoundAt, CountsMembersAboveTheAllowedOthers) {
   // All equal: none is told from another.
   const std::vector<double> same(50, 1.0);
   EXPECT_DOUBLE_EQ(found_at(same, same, 0.01).value, 0.0);
+}
+
+TEST(FoundAt, HasTheThresholdsOwnChance) {
+  // Of shifted normals most_found_at() is the truth. Wilson's interval of the members alone holds it far less
+  // often.
+  int hold = 0, by_members_alone = 0;
+  const double truth = most_found_at(1.0, 0.01);
+  for (std::uint32_t k = 0; k < 200; ++k) {
+    const Interval found = found_at(normals(2000 + 2 * k, 400, 1.0), normals(2001 + 2 * k, 400, 0), 0.01);
+    const Interval narrow = share_interval(found.value * 400, 400);
+    hold += found.low <= truth && truth <= found.high ? 1 : 0;
+    by_members_alone += narrow.low <= truth && truth <= narrow.high ? 1 : 0;
+  }
+  RecordProperty("hold", hold);
+  RecordProperty("by_members_alone", by_members_alone);
+  EXPECT_GE(hold, 180);
+  EXPECT_LT(by_members_alone, 170);
 }
 
 TEST(Guarantee, BoundsWhatAnAttackFinds) {
@@ -101,6 +146,62 @@ TEST(Disclosure, CopiedRowsAreFound) {
   EXPECT_GT(found.nearer_to_members.low, 0.98);
   EXPECT_EQ(found.twins[0].sample, found.twins[0].real);
   ASSERT_EQ(found.inferences.size(), 1u);
+}
+
+TEST(Disclosure, CopiesAreEqualInEveryValue) {
+  // Samples that stand at the same places among held-out rows are no copies: the held-out rows have two
+  // values only.
+  Rows real = rows_of(1, 300), held_out = rows_of(2, 300), samples = rows_of(3, 300);
+  for (std::size_t i = 0; i < 300; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      held_out.values[j][i] = j < 5 && i % 2 == 0 ? 5.0 : 0.0;
+      real.values[j][i] = j < 5 ? 1.0 + static_cast<double>(i) * 0.001 : 0.0;
+      samples.values[j][i] = j < 5 ? 2.0 + static_cast<double>(i) * 0.001 : 0.0;
+    }
+  }
+  const Disclosure apart = attack(real, held_out, samples, {});
+  EXPECT_EQ(apart.to_members[0], 0.0);
+  EXPECT_EQ(apart.copies_of_members, 0u);
+  samples.values[0][7] = std::nan("");
+  for (std::size_t j = 0; j < 6; ++j) real.values[j][9] = samples.values[j][7];
+  EXPECT_EQ(attack(real, held_out, samples, {}).copies_of_members, 1u);
+}
+
+TEST(Disclosure, TheReleasesOwnRowsAreNoHeldOutOnes) {
+  const Rows real = rows_of(1, 400);
+  const Disclosure own = attack(real, real, rows_of(3, 400), {});
+  EXPECT_EQ(own.held_out_in_release, own.others);
+  EXPECT_TRUE(not_comparable(own));
+  EXPECT_FALSE(not_comparable(attack(real, rows_of(2, 400), rows_of(3, 400), {})));
+  // Samples that are held-out rows, as if the two files were mixed up.
+  EXPECT_TRUE(not_comparable(attack(real, rows_of(2, 400), rows_of(2, 400), {})));
+}
+
+TEST(Disclosure, FewRowsAreTooFewToSay) {
+  EXPECT_TRUE(attack(rows_of(1, 400), rows_of(2, 2), rows_of(3, 400), {}).attacks.empty());
+  EXPECT_TRUE(attack(rows_of(1, 99), rows_of(2, 400), rows_of(3, 400), {}).attacks.empty());
+  EXPECT_EQ(attack(rows_of(1, 100), rows_of(2, 200), rows_of(3, 400), {}).attacks.size(), 2u);
+}
+
+TEST(Disclosure, TheFilesOrderDecidesNothing) {
+  // Every second held-out row is one of another kind. Halves by parity would be of one kind each, and the
+  // attack that compares them would find it.
+  const Rows real = rows_of(1, 600), samples = rows_of(3, 600);
+  Rows held_out = rows_of(2, 1200);
+  for (std::size_t i = 0; i < 1200; i += 2) {
+    for (std::size_t j = 0; j < 5; ++j) held_out.values[j][i] = held_out.values[0][i];
+  }
+  const Disclosure mixed = attack(real, held_out, samples, {});
+  Rows sorted = held_out;
+  for (std::size_t j = 0; j < 6; ++j) {
+    for (std::size_t i = 0; i < 600; ++i) {
+      sorted.values[j][i] = held_out.values[j][2 * i];
+      sorted.values[j][600 + i] = held_out.values[j][2 * i + 1];
+    }
+  }
+  const Disclosure in_order = attack(real, sorted, samples, {});
+  for (std::size_t a = 0; a < 2; ++a)
+    EXPECT_NEAR(mixed.attacks[a].area.value, in_order.attacks[a].area.value, 0.05) << mixed.attacks[a].how;
 }
 
 TEST(Disclosure, FreshRowsOfTheSameLawTellNothing) {

@@ -18,9 +18,10 @@ struct PublicFiles {
 
 /// Real rows beside them. PRIVATE.
 struct RealRecords {
-  data::DataSpec train;           ///< that the release was made from
-  data::DataSpec test;            ///< held out; no `features`: there are none
-  std::filesystem::path metrics;  ///< scores of `muffle evaluate`; empty: there are none
+  data::DataSpec train;  ///< that the release was made from
+  data::DataSpec test;   ///< held out; no `features`: there are none
+  /// Scores of `muffle evaluate`, shown if they are of these very samples; empty: there are none.
+  std::filesystem::path metrics;
 };
 
 /// A report as one HTML file, which has no script and asks nobody for anything.
@@ -28,6 +29,8 @@ struct Report {
   std::string html;
   bool is_private = false;
   bool m_is_private = false;  ///< add/remove-one: no file's time may tell how long the work on records took
+  bool is_guaranteed =
+      true;  ///< false: the release has seeded test noise, so even a public one may not leave
 };
 
 /// Made of these files alone, all of which are public: it may leave as they may. Post-processing.
