@@ -110,9 +110,11 @@ class CommandLine : public PartyCommandLine {
   void add_mixture();
   void add_slurm();
   void add_export();
+  void add_report();
 
   PlanCommand plan_;
   ExportCommand export_;
+  ReportCommand report_;
   CombineCommand combine_;
   cluster::SlurmJob slurm_;
 };

@@ -1,8 +1,10 @@
 // The verbs of jobs, and their options: what muffle has beside muffle-site.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "command_line.hpp"
+#include "muffle/core/error.hpp"
 #include "muffle/data/mixture.hpp"
 #include "options.hpp"
 
@@ -30,6 +32,7 @@ CommandLine::CommandLine() : PartyCommandLine(kAboutMuffle, "muffle") {
   add_plan_and_audit();
   add_run_verbs();
   add_export();
+  add_report();
   add_schema();
   add_check();
   add_doctor();
@@ -125,6 +128,34 @@ void CommandLine::add_export() {
       ->required();
 }
 
+void CommandLine::add_report() {
+  auto* verb = app_.add_subcommand(
+      "report",
+      "one HTML file for people of a release, its model and its samples: public, or with real records");
+  Options o(*verb);
+  o.value("--run", report_.run, "DIR", "run folder, in which lies what is not named");
+  o.value("--release", report_.release, "FILE", "the release; default: RUN/release.mfl");
+  o.value("--model", report_.model, "FILE", "the model; default: RUN/model.mfl, if it is there");
+  o.value("--samples", report_.samples, "FILE",
+          "the samples, as samples.json beside them lists them; default: those in RUN, if there are any");
+  o.value("--ledger", report_.ledger, "FILE", "the data set's ledger, to say what was spent in all");
+  o.value("-o,--out", report_.out, "FILE",
+          "the report; default: RUN/report.html, or RUN/report-private.html");
+  auto* open = verb->add_flag("--public");
+  open->description("made of public files alone: it may leave as they may (the default)");
+  verb->add_flag(
+          "--private", report_.is_private,
+          "with real records beside, by --config or RUN/config.resolved.toml: PRIVATE, this user's alone")
+      ->excludes(open);
+  o.sources(sources);
+  add_data_files(*verb);
+  o.function("--held-out", "FILE", "held-out records (data.test_features), relative to this folder",
+             [this](const std::string& v) {
+               sources.flags.emplace_back("data.test_features",
+                                          std::filesystem::absolute(v).lexically_normal().string());
+             });
+}
+
 void CommandLine::add_data_options(CLI::App& verb) {
   add_data_files(verb);
   Options o(verb);
@@ -194,6 +225,13 @@ std::function<void()> CommandLine::alone(std::ostream& printed) {
       slurm_.out = out;
       return slurm(slurm_, sources);
     });
+  }
+  if (verb_ == "report") {
+    return [this, &printed] {
+      if (report_.run.empty() && report_.out.empty())
+        throw UsageError("where is the report to be written? --out FILE, or --run DIR, a run folder.");
+      report_command(sources, report_, printed);
+    };
   }
   if (verb_ == "export") return [this, &printed] { export_command(export_, printed); };
   if (verb_ == "release" && !combine_.releases.empty()) {

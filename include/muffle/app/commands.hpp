@@ -79,6 +79,20 @@ struct ExportCommand {
 /// Post-processing.
 void export_command(const ExportCommand& command, std::ostream& printed);
 
+/// `muffle report`: a release, its model and its samples as one HTML file for people. Not collective.
+struct ReportCommand {
+  std::string run;                      ///< run folder, in which lies what is not named; empty: none
+  std::string release, model, samples;  ///< files; empty: in `run`, if there
+  std::string ledger;                   ///< of the data set; empty: it is not looked at
+  std::string out;                      ///< empty: report.html, or report-private.html, in `run`
+  bool is_private = false;              ///< with real records beside
+};
+/// @param sources  of a private one: which records. Others are refused with any (UsageError).
+/// @param printed  gets a line about what was written
+/// Privacy: a private report is computed from real records, and its file this user's alone.
+/// @throws UsageError; ConfigError; as report::public_report() and report::write_report().
+void report_command(const ConfigSources& sources, const ReportCommand& command, std::ostream& printed);
+
 /// `muffle ledger show|verify|budget`. Not collective, and reads nothing private.
 struct LedgerCommand {
   std::string verb;                      ///< "show", "verify" or "budget"

@@ -1,0 +1,202 @@
+#include "bins.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace muffle::report {
+namespace {
+
+constexpr std::size_t kDrawnBins = 24, kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
+/// Of values in order, beyond which a bin takes all that is farther out.
+constexpr double kTail = 0.004;
+
+std::vector<double> present(std::span<const double> values) {
+  std::vector<double> out;
+  for (const double v : values) {
+    if (!std::isnan(v)) out.push_back(v);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
+}
+
+/// Where one count of numbers ends and another begins.
+std::vector<double> cuts_of(const schema::Column& column, const NoisyMargin& released) {
+  std::vector<double> out;
+  for (std::size_t code = 1; code + 1 < column.edges.size() && code < released.group.size(); ++code) {
+    if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
+  }
+  return out;
+}
+
+double nearest_to(double value, const std::vector<double>& sorted, double if_none) {
+  if (sorted.empty()) return if_none;
+  const auto above = std::lower_bound(sorted.begin(), sorted.end(), value);
+  if (above == sorted.begin()) return *above;
+  return above == sorted.end() || value - above[-1] <= *above - value ? above[-1] : *above;
+}
+
+}  // namespace
+
+Bins::Bins(const Column& column) : column_(column) {}
+
+void Bins::add_edges(std::vector<double> edges) {
+  edges_ = std::move(edges);
+  const double step = column_.schema ? column_.schema->step : 0.0;
+  for (std::size_t b = 0; b + 1 < edges_.size(); ++b) {
+    const bool last = b + 2 == edges_.size(),
+               one_value = step > 0 && edges_[b + 1] - edges_[b] <= step * 1.0001 && !last;
+    labels_.push_back(one_value || edges_[b] == edges_[b + 1]
+                          ? column_.text(edges_[b])
+                          : fmt::format("{} .. {}", column_.text(edges_[b]), column_.text(edges_[b + 1])));
+  }
+}
+
+void Bins::add_categories(std::span<const double> by, std::size_t most) {
+  const std::size_t n = column_.categories.size();
+  std::vector<std::size_t> counts(n, 0), order(n);
+  for (const double v : by) {
+    if (!std::isnan(v)) ++counts[static_cast<std::size_t>(v)];
+  }
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (n > most) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+    order.resize(most - 1);
+    std::sort(order.begin(), order.end());
+  }
+  bin_.assign(n, order.size());
+  for (const std::size_t c : order) {
+    bin_[c] = labels_.size();
+    labels_.push_back(column_.categories[c]);
+  }
+  if (n > most) labels_.push_back(fmt::format("{} others", n - order.size()));
+}
+
+Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released) {
+  Bins out(column);
+  if (!column.is_number) {
+    out.add_categories(by, kMostDrawn);
+  } else {
+    const std::vector<double> sorted = present(by);
+    const double low = sorted.empty() ? column.lo : quantile(sorted, kTail);
+    const double high = sorted.empty() ? column.hi : quantile(sorted, 1 - kTail);
+    const double step = column.schema ? column.schema->step : 0.0;
+    std::set<double> edges{column.lo, column.hi};
+    const bool cut_as_counted = released != nullptr && !released->counts.empty() && column.schema;
+    const std::vector<double> cuts =
+        cut_as_counted ? cuts_of(*column.schema, *released) : std::vector<double>();
+    double width = (high - low) / static_cast<double>(kDrawnBins);
+    if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
+    for (std::size_t b = 0; width > 0 && b <= kDrawnBins; ++b) {
+      double edge = low + width * static_cast<double>(b);
+      if (cut_as_counted) edge = nearest_to(edge, cuts, column.lo);
+      if (edge > column.lo && edge < column.hi && (cut_as_counted || edge <= high + width))
+        edges.insert(edge);
+    }
+    out.add_edges({edges.begin(), edges.end()});
+    if (edges.size() == 1) out.add_edges({column.lo, column.hi});
+  }
+  if (column.may_be_missing) out.labels_.emplace_back("missing");
+  return out;
+}
+
+Bins Bins::to_pair(const Column& column, std::span<const double> by) {
+  Bins out(column);
+  if (!column.is_number) {
+    out.add_categories(by, kMostPaired);
+  } else {
+    const std::vector<double> sorted = present(by);
+    std::set<double> edges{column.lo, column.hi};
+    for (std::size_t b = 1; !sorted.empty() && b < kPairBins; ++b) {
+      const double edge = quantile(sorted, static_cast<double>(b) / static_cast<double>(kPairBins));
+      if (edge > column.lo && edge < column.hi) edges.insert(edge);
+    }
+    // A value that many rows have at the lower bound is a bin by itself.
+    const auto above = std::upper_bound(sorted.begin(), sorted.end(), column.lo);
+    if (above != sorted.end() && above != sorted.begin()) edges.insert(*above);
+    out.add_edges(edges.size() > 1 ? std::vector<double>(edges.begin(), edges.end())
+                                   : std::vector<double>{column.lo, column.hi});
+  }
+  if (column.may_be_missing) out.labels_.emplace_back("missing");
+  return out;
+}
+
+std::size_t Bins::of(double value) const {
+  if (std::isnan(value)) return labels_.size() - 1;
+  if (!column_.is_number) return bin_[static_cast<std::size_t>(value)];
+  const auto above = std::upper_bound(edges_.begin(), edges_.end(), value) - edges_.begin();
+  return static_cast<std::size_t>(
+      std::clamp<std::ptrdiff_t>(above - 1, 0, static_cast<std::ptrdiff_t>(edges_.size()) - 2));
+}
+
+std::vector<double> Bins::shares(std::span<const double> values, std::span<const std::size_t> at) const {
+  std::vector<double> out(count(), 0.0);
+  if (at.empty()) {
+    for (const double v : values) out[of(v)] += 1.0;
+  } else {
+    for (const std::size_t i : at) out[of(values[i])] += 1.0;
+  }
+  const auto n = static_cast<double>(at.empty() ? values.size() : at.size());
+  for (double& share : out) share /= std::max(1.0, n);
+  return out;
+}
+
+Bins::Released Bins::released(const NoisyMargin& margin, double records) const {
+  if (margin.counts.empty() || !column_.schema) return {};
+  const schema::Column& column = *column_.schema;
+  std::vector<double> counts(count(), 0.0);
+  std::vector<std::map<std::uint32_t, double>> noise(
+      count());  // of each group of codes, its share in the bin
+  const auto add = [&](std::size_t bin, std::size_t code, double part) {
+    counts[bin] += part * margin.counts[code];
+    noise[bin][margin.group[code]] += part * margin.share[code];
+  };
+  for (std::size_t code = 0; code < margin.counts.size(); ++code) {
+    if (column.missing && code == column.missing_code()) {
+      add(count() - 1, code, 1.0);
+    } else if (!column.is_number()) {
+      add(bin_[code], code, 1.0);
+    } else {  // by how much of the code's bin lies in the drawn one
+      const double low = std::max(column.edges[code], column.lo),
+                   high = std::max(low, std::min(column.edges[code + 1], column.hi + column.step));
+      const std::size_t first = of(low);
+      for (std::size_t b = first; b + 1 < edges_.size(); ++b) {
+        const bool last = b + 2 == edges_.size();
+        const double from = std::max(low, edges_[b]), to = last ? high : std::min(high, edges_[b + 1]);
+        const double part = high > low ? (to - from) / (high - low) : b == first ? 1.0 : 0.0;
+        if (part <= 0) break;
+        add(b, code, part);
+      }
+    }
+  }
+  const auto share = [&](double of_records, double squares) {
+    return Released::Share{of_records / records, margin.sigma * std::sqrt(squares) / records};
+  };
+  Released out;
+  double rest = 0;
+  std::map<std::uint32_t, double> noise_of_rest;
+  for (std::size_t b = 0; b < count(); ++b) {
+    const bool whole = std::all_of(noise[b].begin(), noise[b].end(),
+                                   [](const auto& group) { return group.second >= 1.0 - 1e-9; });
+    out.of.emplace_back();
+    if (whole) {
+      out.of.back() = share(counts[b], static_cast<double>(noise[b].size()));
+      continue;
+    }
+    rest += counts[b];
+    for (const auto& [group, part] : noise[b]) noise_of_rest[group] += part;
+  }
+  if (!noise_of_rest.empty()) out.rest = share(rest, static_cast<double>(noise_of_rest.size()));
+  return out;
+}
+
+}  // namespace muffle::report

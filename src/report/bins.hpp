@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "noisy_margins.hpp"
+#include "rows.hpp"
+
+namespace muffle::report {
+
+/// How a column's values are counted for people. The missing value, where the column may lack one, is the
+/// last bin.
+class Bins {
+ public:
+  /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
+  /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
+  /// @param released  numbers are cut only where its counts are, as nobody knows what lies between
+  static Bins to_draw(const Column& column, std::span<const double> by,
+                      const NoisyMargin* released = nullptr);
+  /// To be compared in pairs: few, of about equally many of these values.
+  static Bins to_pair(const Column& column, std::span<const double> by);
+
+  std::size_t count() const { return labels_.size(); }
+  const std::vector<std::string>& labels() const { return labels_; }
+  std::size_t of(double value) const;
+  /// Which share of the values is in each bin. @param at  of these rows; empty: all
+  std::vector<double> shares(std::span<const double> values, std::span<const std::size_t> at = {}) const;
+
+  /// What a release's noisy counts say of bins.
+  struct Released {
+    struct Share {
+      double share = 0.0, sigma = 0.0;  ///< sigma: standard deviation of its noise
+    };
+    std::vector<std::optional<Share>> of;  ///< none: of a bin that has a part only of what was counted as one
+    std::optional<Share> rest;             ///< of all those bins together
+  };
+  /// Of so many records.
+  Released released(const NoisyMargin& margin, double records) const;
+
+ private:
+  explicit Bins(const Column& column);
+  void add_edges(std::vector<double> edges);
+  void add_categories(std::span<const double> by, std::size_t most);
+
+  Column column_;
+  std::vector<double> edges_;     ///< of numbers
+  std::vector<std::size_t> bin_;  ///< of each category
+  std::vector<std::string> labels_;
+};
+
+}  // namespace muffle::report

@@ -1,0 +1,136 @@
+#include "charts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "html.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr double kWidth = 340, kHeight = 150, kLeft = 34, kBottom = 22, kTop = 8, kRight = 4;
+
+std::string opening(double width, double height, std::string_view title, std::string_view description) {
+  return fmt::format(
+      "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title><desc>{}</desc>",
+      width, height, escaped(title), escaped(title), escaped(description));
+}
+
+/// Not longer than so many characters; whole ones of UTF-8.
+std::string shortened(const std::string& text, std::size_t most) {
+  std::size_t characters = 0, at = 0;
+  for (; at < text.size(); ++at) {
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && characters++ == most) break;
+  }
+  return at == text.size() ? text : text.substr(0, at) + "\xE2\x80\xA6";
+}
+
+std::string steps(const std::vector<double>& shares, double top, const char* style) {
+  if (shares.empty()) return {};
+  const double each = (kWidth - kLeft - kRight) / static_cast<double>(shares.size());
+  std::string path;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double y = kHeight - kBottom - std::min(shares[i] / top, 1.0) * (kHeight - kBottom - kTop);
+    path += i == 0 ? fmt::format("M{:.1f} {:.1f}", kLeft, y) : fmt::format("V{:.1f}", y);
+    path += fmt::format("H{:.1f}", kLeft + each * static_cast<double>(i + 1));
+  }
+  return fmt::format("<path class=\"{}\" d=\"{}\"/>", style, path);
+}
+
+}  // namespace
+
+std::string bar_chart(const BarChart& chart) {
+  double top = 1e-9;
+  for (const auto* shares : {&chart.bars, &chart.real, &chart.held_out}) {
+    for (const double share : *shares) top = std::max(top, share);
+  }
+  const double most = top;  // a band that is far wider is cut off
+  for (const auto& band : chart.band) {
+    if (band) top = std::max(top, std::min(band->second, 1.6 * most));
+  }
+  top = std::min(1.0, top) * 1.05;
+  const double plot = kHeight - kBottom - kTop,
+               each = (kWidth - kLeft - kRight) / static_cast<double>(chart.bars.size());
+  const auto y_of = [&](double share) {
+    return kHeight - kBottom - std::clamp(share / top, 0.0, 1.0) * plot;
+  };
+  std::string out = opening(kWidth, kHeight, chart.title, chart.description);
+  out += fmt::format("<path class=\"axis\" d=\"M{0} {1}H{2}M{0} {3}H{2}\"/>", kLeft, kHeight - kBottom,
+                     kWidth - kRight, kTop);
+  out += fmt::format(
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.3g}%</text><text x=\"{}\" y=\"{}\" "
+      "text-anchor=\"end\">0</text>",
+      kLeft - 3, kTop + 8, 100 * top, kLeft - 3, kHeight - kBottom);
+  for (std::size_t i = 0; i < chart.bars.size(); ++i) {
+    const double x = kLeft + each * static_cast<double>(i), y = y_of(chart.bars[i]);
+    std::string says = fmt::format("{}: {:.2f} %", chart.labels[i], 100 * chart.bars[i]);
+    const auto* const band = i < chart.band.size() && chart.band[i] ? &*chart.band[i] : nullptr;
+    if (band != nullptr)
+      says += fmt::format("; the release, with its noise: {:.2f} to {:.2f} %",
+                          100 * std::max(0.0, band->first), 100 * std::max(0.0, band->second));
+    if (i < chart.real.size()) says += fmt::format("; real: {:.2f} %", 100 * chart.real[i]);
+    out += fmt::format(
+        "<g><title>{}</title><rect class=\"syn\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+        "height=\"{:.1f}\"/>",
+        escaped(says), x + 0.08 * each, y, 0.84 * each, kHeight - kBottom - y);
+    if (band != nullptr) {
+      const double high = y_of(band->second), low = y_of(band->first);
+      out +=
+          fmt::format("<rect class=\"band\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
+                      x, high, each, std::max(1.0, low - high));
+    }
+    out += "</g>";
+  }
+  out += steps(chart.real, top, "real") + steps(chart.held_out, top, "held");
+  const std::size_t shown = std::min<std::size_t>(chart.labels.size(), 4);
+  for (std::size_t k = 0; k < shown; ++k) {
+    const std::size_t i = shown == 1 ? 0 : k * (chart.labels.size() - 1) / (shown - 1);
+    const char* anchor = k == 0 ? "start" : k + 1 == shown ? "end" : "middle";
+    const double x = k == 0           ? kLeft
+                     : k + 1 == shown ? kWidth - kRight
+                                      : kLeft + each * (static_cast<double>(i) + 0.5);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, kHeight - 8, anchor,
+                       escaped(shortened(chart.labels[i], 13)));
+  }
+  return out + "</svg>";
+}
+
+std::string heat_map(const HeatMap& map) {
+  constexpr double kNames = 110;
+  const std::size_t n = map.names.size();
+  const double cell = n <= 12 ? 26 : n <= 24 ? 18 : 14, side = cell * static_cast<double>(n);
+  std::string out = opening(kNames + side, kNames + side, map.title, map.description);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double at = kNames + cell * (static_cast<double>(i) + 0.7);
+    const std::string name = escaped(shortened(map.names[i], 19));
+    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kNames - 4, at, name);
+    out +=
+        fmt::format("<text transform=\"translate({:.1f},{}) rotate(-60)\">{}</text>", at, kNames - 4, name);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (i == j) continue;
+      const bool below = j < i;
+      const double value = std::clamp((below ? map.lower : map.upper)[i * n + j], 0.0, 1.0);
+      out += fmt::format(
+          "<rect class=\"{}\" fill-opacity=\"{:.2f}\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" "
+          "height=\"{:.0f}\">"
+          "<title>{}, {}: {:.2f}</title></rect>",
+          below ? "heat" : "heat2", value, kNames + cell * static_cast<double>(j),
+          kNames + cell * static_cast<double>(i), cell - 1, cell - 1, escaped(map.names[i]),
+          escaped(map.names[j]), value);
+    }
+  }
+  return out + "</svg>";
+}
+
+std::string colour_key(bool band, bool real, bool held_out) {
+  std::string out = "<p class=\"key\"><span><i style=\"background:var(--syn)\"></i>synthetic</span>";
+  if (band)
+    out += "<span><i style=\"background:var(--band)\"></i>what the release says, 95 % of its noise</span>";
+  if (real) out += "<span><i style=\"background:var(--real)\"></i>real rows</span>";
+  if (held_out) out += "<span><i style=\"background:var(--held)\"></i>held-out rows</span>";
+  return out + "</p>\n";
+}
+
+}  // namespace muffle::report

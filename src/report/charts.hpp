@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Inline SVG: colours by the page's style sheet, so that they suit light and dark; a title and a description
+// that screen readers say. Texts are escaped here.
+namespace muffle::report {
+
+/// Shares by bin: bars, and what may lie over them.
+struct BarChart {
+  std::string title, description;
+  std::vector<std::string> labels;  ///< of each bar, shown when it is pointed at; the axis has some of them
+  std::vector<double> bars;         ///< synthetic
+  std::vector<std::optional<std::pair<double, double>>> band;  ///< low and high; empty, or of one bar: none
+  std::vector<double> real, held_out;                          ///< as steps; empty: none
+};
+std::string bar_chart(const BarChart& chart);
+
+/// n x n values in 0 .. 1, of which below the diagonal `lower` is drawn, above it `upper`.
+struct HeatMap {
+  std::string title, description;
+  std::vector<std::string> names;
+  std::vector<double> lower, upper;  ///< n x n
+};
+std::string heat_map(const HeatMap& map);
+
+/// What colours mean, for charts with these.
+std::string colour_key(bool band, bool real, bool held_out);
+
+}  // namespace muffle::report

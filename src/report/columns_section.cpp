@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "bins.hpp"
+#include "charts.hpp"
+#include "distances.hpp"
+#include "sections.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr std::size_t kMostCharts = 80, kMostListed = 500;
+constexpr double kTwoSided95 = 1.96;
+
+/// Of column j: the chart, with real rows over it if there are any.
+std::string chart_of(const PublicMaterial& m, const PrivateMaterial* real, std::size_t j) {
+  const Column& column = m.samples->columns[j];
+  const bool told = j < m.noisy.size() && m.records;
+  const Bins bins = Bins::to_draw(column, m.samples->values[j], told ? &m.noisy[j] : nullptr);
+  BarChart chart;
+  chart.title = column.name;
+  chart.labels = bins.labels();
+  chart.bars = bins.shares(m.samples->values[j]);
+  if (told) {
+    for (const auto& bin : bins.released(m.noisy[j], *m.records).of) {
+      chart.band.emplace_back();
+      if (bin)
+        chart.band.back() = {bin->share - kTwoSided95 * bin->sigma, bin->share + kTwoSided95 * bin->sigma};
+    }
+  }
+  if (real != nullptr) {
+    chart.real = bins.shares(real->real.values[j]);
+    if (real->held_out) chart.held_out = bins.shares(real->held_out->values[j]);
+  }
+  chart.description = fmt::format("Shares of {} bins of the column {}.", bins.count(), column.name);
+  return bar_chart(chart);
+}
+
+/// The share of a column's values that are missing.
+std::string missing_share(const Rows& rows, std::size_t j) {
+  if (!rows.columns[j].may_be_missing) return "-";
+  const auto missing =
+      std::count_if(rows.values[j].begin(), rows.values[j].end(), [](double v) { return std::isnan(v); });
+  return fmt::format("{:.2f} %", 100.0 * static_cast<double>(missing) / static_cast<double>(rows.size()));
+}
+
+void draw(const PublicMaterial& m, const PrivateMaterial* real, const std::vector<std::size_t>& order,
+          Page& page) {
+  if (order.size() > kMostCharts)
+    page.paragraph(fmt::format("The {} farthest of {} columns are drawn.", kMostCharts, order.size()));
+  page.begin_grid();
+  for (std::size_t k = 0; k < std::min(order.size(), kMostCharts); ++k) {
+    const Column& column = m.samples->columns[order[k]];
+    const std::string unit = column.schema && !column.schema->unit.empty() ? ", " + column.schema->unit : "";
+    page.figure(chart_of(m, real, order[k]), column.name + unit + (column.is_label ? " (the label)" : ""));
+  }
+  page.end_grid();
+}
+
+void say_what_is_not_drawn(const PublicMaterial& m, Page& page) {
+  std::string follow;
+  for (const schema::Column& column : m.artifact().schema.table->columns) {
+    if (column.type != schema::ColumnType::kIgnore && column.follows())
+      follow += (follow.empty() ? "" : ", ") + column.name;
+  }
+  if (!follow.empty())
+    page.note("Not drawn, as they follow from other columns of their row: " + follow + ".");
+}
+
+}  // namespace
+
+std::vector<ColumnDistance> released_distances(const PublicMaterial& m) {
+  std::vector<ColumnDistance> out;
+  if (!m.samples || !m.records) return out;
+  for (std::size_t j = 0; j < m.noisy.size(); ++j) {
+    if (m.noisy[j].counts.empty()) continue;
+    const Bins bins = Bins::to_draw(m.samples->columns[j], m.samples->values[j], &m.noisy[j]);
+    const std::vector<double> made = bins.shares(m.samples->values[j]);
+    const Bins::Released released = bins.released(m.noisy[j], *m.records);
+    ColumnDistance one{j, 0.0, 0.0};
+    const auto add = [&](double share, const Bins::Released::Share& said) {
+      one.distance += std::fabs(share - said.share) / 2;
+      one.by_noise += said.sigma / std::sqrt(2 * std::numbers::pi);
+    };
+    double rest = 0;
+    for (std::size_t b = 0; b < made.size() && b < released.of.size(); ++b) {
+      if (released.of[b]) {
+        add(made[b], *released.of[b]);
+      } else {
+        rest += made[b];
+      }
+    }
+    if (released.rest) add(rest, *released.rest);
+    one.distance = std::min(one.distance, 1.0);
+    one.by_noise = std::min(one.by_noise, 1.0);
+    out.push_back(one);
+  }
+  return out;
+}
+
+void public_columns(const PublicMaterial& m, Page& page) {
+  std::vector<std::size_t> order(m.samples->columns.size());
+  for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
+  std::vector<ColumnDistance> distances = released_distances(m);
+  std::stable_sort(distances.begin(), distances.end(),
+                   [](const auto& a, const auto& b) { return a.distance > b.distance; });
+  page.paragraph(
+      distances.empty()
+          ? "What synthetic rows have in each column, on its own values. The release holds no counts of "
+            "these "
+            "columns, so its noise cannot be drawn beside them."
+          : "What synthetic rows have in each column, on its own values, and what the release says of the "
+            "same bins: "
+            "the band holds the true share in 95 of 100 cases. Numbers are cut where the release's counts "
+            "are, and "
+            "what has a part only of a count has no band. A band as high as the chart says that noise "
+            "is all "
+            "there is; a bar far outside of its band says that the model departs from the release.");
+  if (!distances.empty()) {
+    TextTable table{
+        {"column", "samples from the release", "of which the noise alone makes", "missing (samples)"}, {}};
+    for (const ColumnDistance& d : distances) {
+      if (table.rows.size() == kMostListed) break;
+      table.rows.push_back({m.samples->columns[d.column].name, fmt::format("{:.3f}", d.distance),
+                            fmt::format("{:.3f}", d.by_noise), missing_share(*m.samples, d.column)});
+    }
+    page.table(table);
+    page.note("Total variation: 0 the same, 1 nothing in common. The farthest first.");
+    if (m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne)
+      page.note(
+          "Shares are of the number of records that the release's noisy counts say; the noise of that number "
+          "is "
+          "left out of the bands.");
+    std::vector<std::size_t> farthest;
+    for (const ColumnDistance& d : distances) farthest.push_back(d.column);
+    for (const std::size_t j : order) {
+      if (std::find(farthest.begin(), farthest.end(), j) == farthest.end()) farthest.push_back(j);
+    }
+    order = farthest;
+  }
+  say_what_is_not_drawn(m, page);
+  page.figure(colour_key(!distances.empty(), false, false), "");
+  draw(m, nullptr, order, page);
+}
+
+void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
+  page.paragraph(
+      "Synthetic and real rows, on the columns' own values; the band is what the release itself says.");
+  const std::vector<Shape> shapes = shapes_of(real.real, *m.samples),
+                           beside =
+                               real.held_out ? shapes_of(real.real, *real.held_out) : std::vector<Shape>();
+  std::vector<std::size_t> order(shapes.size());
+  for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return shapes[a].distance > shapes[b].distance; });
+  TextTable table{{"column", "distance from real rows", "of held-out rows", "Wasserstein, of the bounds",
+                   "missing: real", "synthetic"},
+                  {}};
+  for (const std::size_t j : order) {
+    if (table.rows.size() == kMostListed) break;
+    table.rows.push_back(
+        {m.samples->columns[j].name, fmt::format("{:.3f}", shapes[j].distance),
+         beside.empty() ? "-" : fmt::format("{:.3f}", beside[j].distance),
+         m.samples->columns[j].is_number ? fmt::format("{:.4f}", shapes[j].wasserstein) : "-",
+         missing_share(real.real, j), missing_share(*m.samples, j)});
+  }
+  page.table(table);
+  page.note(
+      "Distance: of numbers Kolmogorov and Smirnov's, on raw values without the missing ones; of categories "
+      "total variation. "
+      "The farthest first.");
+  say_what_is_not_drawn(m, page);
+  page.figure(colour_key(!m.noisy.empty(), true, real.held_out.has_value()), "");
+  draw(m, &real, order, page);
+}
+
+}  // namespace muffle::report

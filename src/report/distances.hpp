@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "rows.hpp"
+
+namespace muffle::report {
+
+/// How far a column of one table lies from the same of another.
+struct Shape {
+  double distance = 0.0;     ///< of numbers the largest difference of the distribution functions, without
+                             ///< missing values; of categories, missing ones among them, total variation
+  double wasserstein = 0.0;  ///< of numbers: the functions' area apart, over the bounds
+};
+std::vector<Shape> shapes_of(const Rows& one, const Rows& other);
+
+}  // namespace muffle::report

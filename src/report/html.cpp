@@ -1,0 +1,153 @@
+#include "html.hpp"
+
+#include <fmt/format.h>
+
+#include "muffle/core/text.hpp"
+
+namespace muffle::report {
+namespace {
+
+// --syn: synthetic, --real: real rows, --held: held-out rows, --band: what the release's noise allows.
+constexpr char kStyle[] =
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c1f26;--muted:#5c6370;--line:#d5d9e0;--soft:#f4f5f8;"
+    "--syn:#2f6fb3;--real:#b3471d;--held:#3f8a4f;--band:#e0a030;--mark:#a3162a}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#15171c;--ink:#e6e8ec;--muted:#a0a7b4;--line:#363b46;"
+    "--soft:#1e2128;--syn:#6aa9ec;--real:#f0935f;--held:#7cc98c;--band:#c9952f;--mark:#ff7b8a}}\n"
+    "*{box-sizing:border-box}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:72rem;"
+    "padding:1rem;background:var(--paper);color:var(--ink)}\n"
+    "h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.25rem;margin:0 0 .5rem}h3{font-size:1.05rem;"
+    "margin:1.2rem 0 .4rem}p{margin:.5rem 0;max-width:48rem}li{max-width:46rem}\n"
+    "nav{margin:.8rem 0}nav a{margin-right:1rem;white-space:nowrap}a{color:inherit}\n"
+    "section{border-top:1px solid var(--line);margin-top:1.6rem;padding-top:1rem}\n"
+    ".note{color:var(--muted);font-size:.9rem}.mark{color:var(--mark);font-weight:700}\n"
+    ".table{overflow-x:auto;margin:.6rem 0}table{border-collapse:collapse;font-size:.92rem}\n"
+    "th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid "
+    "var(--line);overflow-wrap:break-word;min-width:4rem}td.n,th.n{text-align:right;font-variant-numeric:"
+    "tabular-nums}\n"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem;background:var(--soft);padding:.8rem}"
+    "summary{cursor:pointer;font-weight:600}\n"
+    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr));gap:1rem}\n"
+    "figure{margin:.5rem 0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--muted)}"
+    "svg,img{max-width:100%;height:auto;display:block}img{image-rendering:pixelated}\n"
+    "svg text{font:10px system-ui,sans-serif;fill:var(--muted)}.axis{stroke:var(--line)}\n"
+    ".syn{fill:var(--syn)}\n"
+    ".real{stroke:var(--real);fill:none;stroke-width:1.6}.held{stroke:var(--held);fill:none;"
+    "stroke-width:1.3;stroke-dasharray:4 2}\n"
+    ".band{fill:var(--band);fill-opacity:.38}.heat{fill:var(--syn)}.heat2{fill:var(--real)}\n"
+    ".key span{display:inline-block;margin-right:1.2rem}.key i{display:inline-block;width:.9rem;height:.7rem;"
+    "margin-right:.35rem}\n"
+    ".every{display:none}@media print{.every{display:block;position:fixed;top:0;right:0;background:#fff;"
+    "color:#a3162a;font-weight:700;padding:0 .4rem}body{font-size:11px;max-width:none}nav{display:none}"
+    "section,h3{break-after:avoid}section{break-after:auto}*{print-color-adjust:exact;"
+    "-webkit-print-color-adjust:exact}}\n";
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with("\xC2\xB1"))
+    text.remove_prefix(text.starts_with('-') ? 1 : 2);
+  return !text.empty() && (is_digit(text.front()) || text.front() == '.') && text.size() < 24;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+void Page::heading(std::string_view text) { html_ += fmt::format("<h3>{}</h3>\n", escaped(text)); }
+void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", escaped(text)); }
+void Page::note(std::string_view text) { html_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(text)); }
+
+void Page::list(const std::vector<std::string>& items) {
+  html_ += "<ul>\n";
+  for (const std::string& item : items) html_ += fmt::format("<li>{}</li>\n", escaped(item));
+  html_ += "</ul>\n";
+}
+
+void Page::table(const TextTable& table) {
+  html_ += "<div class=\"table\"><table>\n";
+  if (!table.header.empty()) {
+    html_ += "<tr>";
+    for (std::size_t c = 0; c < table.header.size(); ++c) {
+      const bool numbers = !table.rows.empty() && c < table.rows[0].size() && is_number(table.rows[0][c]);
+      html_ +=
+          fmt::format("<th scope=\"col\"{}>{}</th>", numbers ? " class=\"n\"" : "", escaped(table.header[c]));
+    }
+    html_ += "</tr>\n";
+  }
+  for (const auto& row : table.rows) {
+    html_ += "<tr>";
+    for (const std::string& cell : row)
+      html_ += fmt::format("<td{}>{}</td>", is_number(cell) ? " class=\"n\"" : "", escaped(cell));
+    html_ += "</tr>\n";
+  }
+  html_ += "</table></div>\n";
+}
+
+void Page::lines(std::string_view text) {
+  html_ += "<pre>";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    html_ += escaped(text.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  html_ += "</pre>\n";
+}
+
+void Page::folded(std::string_view title, std::string_view text) {
+  html_ += fmt::format("<details open><summary>{}</summary>\n", escaped(title));
+  lines(text);
+  html_ += "</details>\n";
+}
+
+void Page::figure(std::string_view markup, std::string_view caption) {
+  html_ += fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", markup, escaped(caption));
+}
+
+void Page::begin_grid() { html_ += "<div class=\"grid\">\n"; }
+void Page::end_grid() { html_ += "</div>\n"; }
+
+std::string document(std::string_view title, std::string_view kind, std::string_view mark,
+                     const std::vector<Part>& parts) {
+  const std::string marked = mark.empty() ? "" : fmt::format("<p class=\"mark\">{}</p>\n", escaped(mark));
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"muffle-report\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "img-src data:\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n"
+      "<style>\n{}</style>\n</head>\n<body>\n",
+      escaped(kind), escaped(title), kStyle);
+  if (!mark.empty())
+    out += fmt::format("<div class=\"every\">{}</div>\n", escaped(mark.substr(0, mark.find(':'))));
+  out += fmt::format("<h1>{}</h1>\n{}<nav>", escaped(title), marked);
+  for (const Part& part : parts) out += fmt::format("<a href=\"#{}\">{}</a> ", part.id, escaped(part.title));
+  out += "</nav>\n";
+  for (const Part& part : parts)
+    out += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}{}</section>\n", part.id, escaped(part.title),
+                       marked, part.html);
+  return out + "</body>\n</html>\n";
+}
+
+}  // namespace muffle::report

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "muffle/core/error.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
+#include "muffle/report/report.hpp"
+
+namespace muffle::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool says(std::string_view beginning, const char* kind) {
+  return beginning.find(fmt::format("<meta name=\"muffle-report\" content=\"{}\">", kind)) !=
+         std::string_view::npos;
+}
+
+/// By what the file says itself, not by its name.
+void require_same_kind(const fs::path& path, bool is_private) {
+  constexpr std::size_t kBeginning = 512, kMostReport = std::size_t{1} << 30;
+  if (!is_there(path, "the report's file", "Nothing was written.")) return;
+  const std::string there = read_file(path, kMostReport);
+  const std::string_view beginning = std::string_view(there).substr(0, kBeginning);
+  if (is_private ? says(beginning, "private") : says(beginning, "public") || says(beginning, "not-private"))
+    return;
+  throw ConfigError(
+      fmt::format("'{}' is there already and is no {} report, so it is not replaced: choose another name.",
+                  path.string(), is_private ? "private" : "public"));
+}
+
+/// Under another name first, this user's alone from its first byte on.
+void write_private(const fs::path& path, const std::string& text) {
+  const fs::path beside = path.parent_path() / fmt::format(".{}.tmp", path.filename().string());
+  {
+    const WatchedStep step("removing", beside);
+    std::error_code none;
+    fs::remove(beside, none);
+  }
+  FileDescriptor file = open_private_file(beside);
+  const WatchedStep step("writing", beside);
+  int error = write_all(file.get(), text);
+  if (error == 0 && (::fsync(file.get()) != 0 || file.close() != 0)) error = errno;
+  if (error != 0) {
+    std::error_code none;
+    fs::remove(beside, none);
+    throw IoError(fmt::format("cannot write '{}': {}.", path.string(), std::strerror(error)));
+  }
+  move_into_place(beside, path);
+}
+
+}  // namespace
+
+void write_report(const fs::path& path, const Report& report) {
+  if (report.is_private && path.filename() == kPublicName)
+    throw ConfigError(fmt::format(
+        "a private report is not written as '{}': that is what public ones are called. Choose another name.",
+        path.string()));
+  require_same_kind(path, report.is_private);
+  if (report.is_private) {
+    write_private(path, report.html);
+  } else {
+    write_file_atomically(path, report.html);
+  }
+  if (report.m_is_private) round_own_times(path);
+}
+
+}  // namespace muffle::report

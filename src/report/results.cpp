@@ -1,0 +1,245 @@
+#include "results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "muffle/core/philox.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr std::size_t kMostCandidates = 1500, kMostBase = 10'000, kMostTargets = 8, kMostTwins = 8,
+                      kMostAnswers = 64;
+constexpr double kMostWork = 4e10;  ///< differences of two places
+
+double mean_shape(const std::vector<Shape>& shapes) {
+  double sum = 0;
+  for (const Shape& shape : shapes) sum += 1 - shape.distance;
+  return shapes.empty() ? 0.0 : sum / static_cast<double>(shapes.size());
+}
+
+std::vector<double> distances_of(const std::vector<Nearest>& all) {
+  std::vector<double> out;
+  for (const Nearest& n : all) out.push_back(n.distance);
+  return out;
+}
+
+std::vector<double> ascending(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// Scores of membership: the nearer, the more.
+std::vector<double> nearness(const std::vector<Nearest>& to_made) {
+  std::vector<double> out;
+  for (const Nearest& n : to_made) out.push_back(-n.distance);
+  return out;
+}
+
+/// The same beside how near other people's rows are: 0.5 where both are as near, 1 of a copy.
+std::vector<double> nearness_beside(const std::vector<Nearest>& to_made,
+                                    const std::vector<Nearest>& to_known) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < to_made.size(); ++i) {
+    const double sum = to_made[i].distance + to_known[i].distance;
+    out.push_back(sum > 0 ? to_known[i].distance / sum : 0.5);
+  }
+  return out;
+}
+
+/// 0 .. n-1 in an order that is always the same and has nothing to do with the rows.
+std::vector<std::size_t> mixed(std::size_t n, std::uint32_t of) {
+  const std::vector<std::int64_t> order = shuffled_indices(CounterStream(0, Stream::kEvaluation, of), n);
+  return {order.begin(), order.end()};
+}
+
+std::vector<std::size_t> first_of(const std::vector<std::size_t>& all, std::size_t most) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most))};
+}
+
+/// All of a row's values; a missing one equals another.
+std::vector<double> whole_row(const Rows& rows, std::size_t i) {
+  std::vector<double> out;
+  for (const auto& column : rows.values)
+    out.push_back(std::isnan(column[i]) ? std::numeric_limits<double>::max() : column[i]);
+  if (!rows.columns.empty() && !rows.columns[0].schema) out.push_back(rows.labels[i]);
+  return out;
+}
+
+/// How many of some rows equal one of others, value by value.
+std::size_t copies(const Rows& rows, const std::vector<std::size_t>& at, const Rows& of,
+                   const std::vector<std::size_t>& of_at) {
+  std::set<std::vector<double>> there;
+  for (const std::size_t i : of_at) there.insert(whole_row(of, i));
+  return static_cast<std::size_t>(std::count_if(
+      at.begin(), at.end(), [&](std::size_t i) { return there.count(whole_row(rows, i)) > 0; }));
+}
+
+Attack attack_by(std::string how, const std::vector<double>& members, const std::vector<double>& others) {
+  return {std::move(how), area_under_curve(members, others), found_at(members, others, kFalseShare)};
+}
+
+std::vector<std::uint32_t> answers_of(const Rows& rows, std::size_t column,
+                                      const std::vector<std::size_t>& at) {
+  std::vector<std::uint32_t> out;
+  const auto missing = static_cast<std::uint32_t>(rows.columns[column].categories.size());
+  for (const std::size_t i : at) {
+    const double v = rows.values[column][i];
+    out.push_back(std::isnan(v) ? missing : static_cast<std::uint32_t>(v));
+  }
+  return out;
+}
+
+Interval right(const std::vector<std::uint32_t>& guesses, const std::vector<std::uint32_t>& truth) {
+  double hits = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) hits += guesses[i] == truth[i] ? 1.0 : 0.0;
+  return share_interval(hits, static_cast<double>(truth.size()));
+}
+
+/// Categories, the label first.
+std::vector<std::size_t> targets_of(const std::vector<Column>& columns) {
+  std::vector<std::size_t> out;
+  for (const bool label : {true, false}) {
+    for (std::size_t j = 0; j < columns.size() && out.size() < kMostTargets; ++j) {
+      const std::size_t values = columns[j].categories.size();
+      if (columns[j].is_label == label && !columns[j].is_number && values >= 2 && values <= kMostAnswers)
+        out.push_back(j);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, const Rows& samples,
+                        const Heartbeat& heartbeat) {
+  TableScores out;
+  out.shapes = mean_shape(shapes_of(real, samples));
+  if (held_out) out.held_out_shapes = mean_shape(shapes_of(real, *held_out));
+  std::vector<Bins> bins;
+  for (std::size_t j = 0; j < std::min(samples.columns.size(), kMostPairColumns); ++j)
+    bins.push_back(Bins::to_pair(samples.columns[j], real.values[j]));
+  const PairCodes of_real = pair_codes(real, bins), of_samples = pair_codes(samples, bins);
+  const std::optional<PairCodes> of_held_out =
+      held_out ? std::optional(pair_codes(*held_out, bins)) : std::nullopt;
+  double held_out_sum = 0;
+  for (std::size_t a = 0; a < bins.size(); ++a) {
+    beat(heartbeat);
+    for (std::size_t b = a + 1; b < bins.size(); ++b) {
+      const std::size_t p = bins[a].count(), q = bins[b].count();
+      const auto truth = joint_shares(of_real, a, b), made = joint_shares(of_samples, a, b);
+      TableScores::Pair pair{a, b, total_variation(truth, made),
+                             cramers_v(truth, p, q, static_cast<double>(of_real.of[a].size())),
+                             cramers_v(made, p, q, static_cast<double>(of_samples.of[a].size()))};
+      out.pairs += 1 - pair.apart;
+      out.independent_pairs += 1 - total_variation(truth, as_independent(made, p, q));
+      if (of_held_out) held_out_sum += 1 - total_variation(truth, joint_shares(*of_held_out, a, b));
+      out.all.push_back(pair);
+    }
+  }
+  const auto pairs = static_cast<double>(std::max<std::size_t>(1, out.all.size()));
+  out.pairs /= pairs;
+  out.independent_pairs /= pairs;
+  if (of_held_out) out.held_out_pairs = held_out_sum / pairs;
+  std::stable_sort(out.all.begin(), out.all.end(),
+                   [](const auto& x, const auto& y) { return x.apart > y.apart; });
+  return out;
+}
+
+Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, const Heartbeat& heartbeat) {
+  const Places places(held_out);
+  Disclosure out;
+  const std::vector<std::size_t> real_in_order = mixed(real.size(), 0),
+                                 held_in_order = mixed(held_out.size(), 1),
+                                 samples_in_order = mixed(samples.size(), 2);
+  // Half of the held-out rows are candidates, the others what an attacker knows of the population.
+  const auto middle = held_in_order.begin() + static_cast<std::ptrdiff_t>((held_in_order.size() + 1) / 2);
+  const std::vector<std::size_t> candidates(held_in_order.begin(), middle),
+      known(middle, held_in_order.end());
+  const std::size_t each = std::min({kMostCandidates, real.size(), candidates.size()});
+  const auto columns = static_cast<double>(std::max<std::size_t>(1, real.columns.size()));
+  const auto base = std::max<std::size_t>(
+      100, std::min(kMostBase,
+                    static_cast<std::size_t>(kMostWork / (columns * 8.0 * static_cast<double>(each + 1)))));
+  const std::vector<std::size_t> members_at = first_of(real_in_order, each),
+                                 others_at = first_of(candidates, each);
+  const std::vector<std::size_t> samples_at = first_of(samples_in_order, base),
+                                 known_at = first_of(known, base);
+  const Places::Set members = places.of(real, members_at), others = places.of(held_out, others_at);
+  const Places::Set made = places.of(samples, samples_at), population = places.of(held_out, known_at);
+  out.members = members.size();
+  out.others = others.size();
+  out.samples = made.size();
+
+  const auto member_to_made = nearest(members, made, heartbeat),
+             other_to_made = nearest(others, made, heartbeat);
+  const bool enough = each >= kFewestCandidates;
+  if (enough)
+    out.attacks.push_back(
+        attack_by("near a synthetic row", nearness(member_to_made), nearness(other_to_made)));
+  if (enough && population.size() > 0) {
+    const auto member_to_known = nearest(members, population, heartbeat),
+               other_to_known = nearest(others, population, heartbeat);
+    out.attacks.push_back(attack_by("nearer to a synthetic row than to any of other people's rows",
+                                    nearness_beside(member_to_made, member_to_known),
+                                    nearness_beside(other_to_made, other_to_known)));
+  }
+
+  // As many of the one as of the other, so that neither is nearer by its number.
+  out.compared = std::min({real.size(), held_out.size(), base});
+  const std::vector<std::size_t> real_at = first_of(real_in_order, out.compared),
+                                 held_at = first_of(held_in_order, out.compared);
+  const Places::Set own = places.of(real, real_at), held = places.of(held_out, held_at);
+  const std::vector<std::size_t> asked_at = first_of(samples_in_order, kMostCandidates);
+  const Places::Set asked = places.of(samples, asked_at);
+  const auto to_own = nearest(asked, own, heartbeat), to_held = nearest(asked, held, heartbeat);
+  double nearer = 0;
+  for (std::size_t i = 0; i < to_own.size(); ++i) {
+    nearer += to_own[i].distance < to_held[i].distance    ? 1.0
+              : to_own[i].distance == to_held[i].distance ? 0.5
+                                                          : 0.0;
+    out.twins.push_back({asked_at[i], real_at[to_own[i].index], to_own[i].distance});
+  }
+  out.copies_of_members = copies(samples, asked_at, real, real_at);
+  out.copies_of_held_out = copies(samples, asked_at, held_out, held_at);
+  out.held_out_in_release = copies(held_out, others_at, real, real_in_order);
+  out.nearer_to_members = share_interval(nearer, static_cast<double>(to_own.size()));
+  std::stable_sort(out.twins.begin(), out.twins.end(),
+                   [](const auto& a, const auto& b) { return a.distance < b.distance; });
+  out.twins.resize(std::min(out.twins.size(), kMostTwins));
+  out.to_members = ascending(distances_of(to_own));
+  out.to_held_out = ascending(distances_of(to_held));
+  out.held_out_to_members = ascending(distances_of(nearest(others, own, heartbeat)));
+
+  // What is learnt from synthetic rows stands beside what is learnt from as many real ones.
+  const std::size_t teachers = std::min({real.size(), samples.size(), base});
+  const std::vector<std::size_t> made_at = first_of(samples_in_order, teachers),
+                                 taught_at = first_of(real_in_order, teachers);
+  const Places::Set made_teachers = places.of(samples, made_at), real_teachers = places.of(real, taught_at);
+  const std::vector<std::size_t> targets = targets_of(real.columns);
+  std::vector<std::vector<std::uint32_t>> by_made, by_real;
+  for (const std::size_t t : targets) {
+    by_made.push_back(answers_of(samples, t, made_at));
+    by_real.push_back(answers_of(real, t, taught_at));
+  }
+  if (targets.empty()) return out;
+  const auto of_members = guess(members, made_teachers, targets, by_made, heartbeat),
+             of_others = guess(others, made_teachers, targets, by_made, heartbeat);
+  const auto by_own = guess(others, real_teachers, targets, by_real, heartbeat);
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const auto truth = answers_of(held_out, targets[t], others_at);
+    std::vector<std::size_t> counts(kMostAnswers + 1, 0);
+    for (const std::uint32_t answer : by_real[t]) ++counts[answer];
+    const auto usual =
+        static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    out.inferences.push_back({targets[t], right(of_members[t], answers_of(real, targets[t], members_at)),
+                              right(of_others[t], truth), right(by_own[t], truth).value,
+                              right(std::vector<std::uint32_t>(truth.size(), usual), truth).value});
+  }
+  return out;
+}
+
+}  // namespace muffle::report

@@ -1,0 +1,121 @@
+#include "rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "muffle/core/error.hpp"
+#include "muffle/schema/table_text.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr std::size_t kMostRows = 100'000, kMostValues = 20'000'000, kRowsABatch = 1024;
+
+/// Whether row i of n is one of `most` that are evenly spread.
+bool is_kept(std::uint64_t i, std::uint64_t n, std::uint64_t most) {
+  return n <= most || (i + 1) * most / n != i * most / n;
+}
+
+Column column_of(const schema::Column& from) {
+  Column out;
+  out.name = from.name;
+  out.is_number = from.is_number();
+  out.may_be_missing = from.missing;
+  out.is_label = from.role == schema::ColumnRole::kLabel;
+  out.lo = from.lo;
+  out.hi = from.hi;
+  for (const schema::Category& value : from.values) out.categories.push_back(value.name);
+  out.schema = from;
+  return out;
+}
+
+}  // namespace
+
+std::string Column::text(double value) const {
+  if (std::isnan(value)) return "missing";
+  if (!is_number) return categories.at(static_cast<std::size_t>(value));
+  if (!schema) return fmt::format("{:.4g}", value);
+  if (schema->since) return schema::days_text(*schema, value);
+  std::string out;
+  schema::ColumnText(*schema).write_number(value, out);
+  return out;
+}
+
+std::vector<Column> columns_of(const schema::Schema& schema) {
+  std::vector<Column> out;
+  if (!schema.table) {
+    for (std::size_t j = 0; j < schema.dims(); ++j) {
+      out.emplace_back();
+      out.back().name = fmt::format("x{}", j);
+    }
+    return out;
+  }
+  for (const std::size_t j : schema.table->features()) out.push_back(column_of(schema.table->columns[j]));
+  if (const auto label = schema.table->label()) out.push_back(column_of(schema.table->columns[*label]));
+  return out;
+}
+
+Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
+  const auto source = data::open_shard(spec, 0, 1);
+  const std::size_t dims = spec.schema.dims();
+  Rows out;
+  out.columns = columns_of(spec.schema);
+  out.values.resize(out.columns.size());
+  out.in_file = source->shard_size();
+  const std::uint64_t most =
+      std::min<std::uint64_t>(kMostRows, kMostValues / std::max<std::size_t>(1, out.columns.size()) + 1);
+  std::vector<std::size_t> codes;
+  std::vector<std::optional<schema::ColumnText>> text(out.columns.size());
+  if (spec.schema.table) {
+    codes = spec.schema.table->codes();
+    for (std::size_t j = 0; j < dims; ++j) text[j].emplace(*out.columns[j].schema);
+  }
+  const bool has_label = out.columns.size() > dims;
+  data::Batch batch;
+  std::uint64_t row = 0;
+  for (;;) {
+    source->next(kRowsABatch, batch);
+    if (batch.n == 0) break;
+    beat(heartbeat);
+    for (std::size_t r = 0; r < batch.n; ++r, ++row) {
+      const std::int32_t label = batch.y[r];
+      if (label == schema::kNoClass || !is_kept(row, out.in_file, most)) continue;
+      for (std::size_t j = 0; j < dims; ++j) {
+        const float x = batch.x[r * dims + j];
+        double value = x;
+        if (text[j]) {
+          const schema::Cell cell = schema::cell_at(x, codes[j]);
+          const schema::Column& column = text[j]->column();
+          value = column.is_number() ? text[j]->number(cell)
+                  : column.missing && cell.code == column.missing_code()
+                      ? std::numeric_limits<double>::quiet_NaN()
+                      : static_cast<double>(cell.code);
+        }
+        out.values[j].push_back(value);
+      }
+      if (has_label) {
+        const schema::Column& column = *out.columns[dims].schema;
+        const bool missing = column.missing && static_cast<std::uint32_t>(label) == column.missing_code();
+        out.values[dims].push_back(missing ? std::numeric_limits<double>::quiet_NaN() : label);
+      }
+      out.labels.push_back(label);
+    }
+  }
+  if (out.size() == 0)
+    throw DataError(
+        fmt::format("'{}' has no row that fits the schema. `muffle check` says why.", spec.features));
+  return out;
+}
+
+std::vector<std::size_t> some_rows(std::size_t n, std::size_t most) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (is_kept(i, n, most)) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace muffle::report

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "html.hpp"
+#include "public_material.hpp"
+#include "results.hpp"
+
+// A section of the report, in a file of its own. What is public is written from public material alone: the
+// functions that are given real rows are others. The table of them: report.cpp.
+namespace muffle::report {
+
+/// Real rows, in memory, and what was computed from them. PRIVATE.
+struct PrivateMaterial {
+  Rows real;
+  std::optional<Rows> held_out;
+  nlohmann::json metrics;                ///< of these samples; null: none
+  bool metrics_are_others = false;       ///< there are scores, of other samples
+  std::optional<TableScores> scores;     ///< of a table
+  std::optional<Disclosure> disclosure;  ///< none: nothing is held out
+};
+
+void public_summary(const PublicMaterial& m, Page& page);
+void public_settings(const PublicMaterial& m, Page& page);
+void public_columns(const PublicMaterial& m, Page& page);
+void public_pairs(const PublicMaterial& m, Page& page);
+void public_images(const PublicMaterial& m, Page& page);
+void public_use(const PublicMaterial& m, Page& page);
+
+void private_summary(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+void private_pairs(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+void private_images(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
+
+/// Whether held-out rows cannot be what chance alone gives: an attack takes them for members, or most of them
+/// are the release's own.
+bool not_comparable(const Disclosure& d);
+
+/// Of a table's columns: half the sum of differences, of each.
+struct ColumnDistance {
+  std::size_t column = 0;
+  double distance = 0.0;  ///< samples from what the release says, or privately from the real rows
+  double by_noise = 0.0;  ///< what the release's noise alone makes of it, on average
+};
+/// By the release's own numbers. Empty without them.
+std::vector<ColumnDistance> released_distances(const PublicMaterial& m);
+
+}  // namespace muffle::report

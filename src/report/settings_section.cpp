@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "muffle/core/text.hpp"
+#include "muffle/privacy/accountant.hpp"
+#include "sections.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr std::size_t kMostColumnsListed = 500, kMostValuesListed = 8;
+
+std::string holds(const schema::Column& column) {
+  if (column.role == schema::ColumnRole::kPerson) return "whose row it is: never released";
+  if (column.type == schema::ColumnType::kIgnore) return "never read";
+  if (column.derived) return "follows from other dates of the row";
+  if (column.determined) return "follows from another column of the row";
+  if (column.is_number()) {
+    const Column text{column.name, true, column.missing, false, column.lo, column.hi, {}, column};
+    return fmt::format(
+        "{} .. {}{}{}", text.text(column.lo), text.text(column.hi),
+        column.since ? " after another date of the row" : "",
+        column.learned ? ", bins learnt from the noisy numbers" : fmt::format(", {} bins", column.bins()));
+  }
+  std::string out;
+  for (std::size_t v = 0; v < std::min(column.values.size(), kMostValuesListed); ++v)
+    out += (v > 0 ? ", " : "") + column.values[v].name;
+  if (column.values.size() > kMostValuesListed)
+    out += fmt::format(" and {} more", column.values.size() - kMostValuesListed);
+  return out;
+}
+
+void schema_table(const schema::Table& schema, Page& page) {
+  TextTable table{{"column", "type", "holds", "may be missing", "unit"}, {}};
+  for (const schema::Column& column : schema.columns) {
+    if (table.rows.size() == kMostColumnsListed) break;
+    table.rows.push_back({column.name + (column.role == schema::ColumnRole::kLabel ? " (label)" : ""),
+                          std::string(schema::type_name(column.type)), holds(column),
+                          column.missing ? "yes" : "", column.unit});
+  }
+  page.table(table);
+  if (schema.columns.size() > kMostColumnsListed)
+    page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
+  if (!schema.constraints.empty())
+    page.note(fmt::format("{} rule(s) hold in every synthetic row.", schema.constraints.size()));
+}
+
+void maps_table(const release::Artifact& a, Page& page) {
+  TextTable table{{"map", "kind", "round", "numbers", "weight"}, {}};
+  for (std::size_t b = 0; b < a.maps.size(); ++b) {
+    const features::NamedMap& map = a.maps[b];
+    table.rows.push_back({map.name, std::string(map.map->kind()), std::to_string(map.round),
+                          std::to_string(a.features(b) * a.rows(b)), fmt::format("{:.4g}", map.weight)});
+  }
+  page.table(table);
+}
+
+void ledger_and_signature(const PublicMaterial& m, Page& page) {
+  const release::Verification& v = m.verification;
+  const release::Artifact& a = m.artifact();
+  TextTable facts{{}, {}};
+  facts.rows.push_back({"release (SHA-256)", m.release_hash});
+  facts.rows.push_back({"signed by", v.signature
+                                         ? fmt::format("claims to be '{}', unchecked; key {}",
+                                                       v.signature->signer, crypto::to_hex(v.signature->key))
+                                         : "nobody"});
+  facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
+  if (!a.ledger_charge.empty()) facts.rows.push_back({"its charge", a.ledger_charge});
+  if (v.ledger) {
+    const auto epsilon = privacy::epsilon_to_tell(v.ledger->spent_mu(), a.noise.delta);
+    facts.rows.push_back(
+        {"spent in all", fmt::format("epsilon {} at delta {}, by {} release(s) that the ledger has",
+                                     epsilon ? rounded_up_text(*epsilon, 4) : "above 100",
+                                     exact_text(a.noise.delta), v.ledger->charges.size())});
+  } else {
+    facts.rows.push_back({"spent in all", "not looked at: no ledger was named"});
+  }
+  facts.rows.push_back({"made by", "muffle " + a.muffle_version});
+  page.table(facts);
+  TextTable checks{{"check", "outcome", "detail"}, {}};
+  constexpr const char* kOutcomes[] = {"passed", "FAILED", "skipped"};
+  for (const release::Check& check : v.checks)
+    checks.rows.push_back({check.name, kOutcomes[static_cast<std::size_t>(check.outcome)], check.detail});
+  page.table(checks);
+}
+
+}  // namespace
+
+void public_settings(const PublicMaterial& m, Page& page) {
+  const release::Artifact& a = m.artifact();
+  page.heading("Release, ledger and signature");
+  ledger_and_signature(m, page);
+  page.heading("What was summed");
+  maps_table(a, page);
+  if (m.model) {
+    page.heading("Model and samples");
+    TextTable facts{
+        {}, {{"generator", std::string(m.model->generator->kind())}, {"model (SHA-256)", m.model_hash}}};
+    if (m.samples) facts.rows.push_back({"synthetic records", std::to_string(m.samples->in_file)});
+    page.table(facts);
+  }
+  page.heading("Schema: public, written by people");
+  if (a.schema.table) {
+    schema_table(*a.schema.table, page);
+  } else {
+    std::string shape;
+    for (const std::size_t side : a.schema.shape)
+      shape += (shape.empty() ? "" : " x ") + std::to_string(side);
+    page.table({{}, {{"a record", shape + " numbers"}, {"classes", std::to_string(a.schema.classes)}}});
+  }
+  page.folded("The privacy statement in full", release::privacy_statement_text(a));
+}
+
+}  // namespace muffle::report

@@ -1,0 +1,94 @@
+#include "report/html.hpp"
+
+#include <gtest/gtest.h>
+
+#include "report/charts.hpp"
+#include "report/pictures.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr const char* kHostile = "</title><script>alert('1')</script>\" onload=\"x\n\x1b[31m";
+
+void expect_harmless(const std::string& html) {
+  EXPECT_EQ(html.find("<script"), std::string::npos) << html;
+  EXPECT_EQ(html.find("\" onload"), std::string::npos);
+  EXPECT_EQ(html.find('\x1b'), std::string::npos);
+  EXPECT_NE(html.find("&lt;script&gt;"), std::string::npos);
+}
+
+TEST(Html, WhatFilesSayIsText) {
+  EXPECT_EQ(escaped("a<b>&\"'c"), "a&lt;b&gt;&amp;&quot;&#39;c");
+  Page page;
+  page.heading(kHostile);
+  page.paragraph(kHostile);
+  page.note(kHostile);
+  page.list({kHostile});
+  page.table({{kHostile}, {{kHostile}}});
+  page.lines(kHostile);
+  page.folded(kHostile, kHostile);
+  page.figure("", kHostile);
+  expect_harmless(page.html());
+  expect_harmless(document(kHostile, "public", kHostile, {{"a", kHostile, ""}}));
+}
+
+TEST(Html, ChartsSayTheirNamesAsText) {
+  BarChart bars;
+  bars.title = bars.description = kHostile;
+  bars.labels = {kHostile, "b"};
+  bars.bars = {0.5, 0.5};
+  bars.band = {std::pair(0.4, 0.6), std::nullopt};
+  bars.real = bars.held_out = {0.3, 0.7};
+  const std::string chart = bar_chart(bars);
+  expect_harmless(chart);
+  EXPECT_NE(chart.find("role=\"img\" aria-label="), std::string::npos);
+  EXPECT_NE(chart.find("class=\"band\""), std::string::npos);
+  EXPECT_NE(chart.find("class=\"held\""), std::string::npos);
+  expect_harmless(heat_map({kHostile, kHostile, {kHostile, "b"}, {0, 1, 1, 0}, {0, 1, 1, 0}}));
+}
+
+TEST(Html, AMarkStandsOnEverySectionAndPage) {
+  const std::string html = document("t", "private", "PRIVATE: x", {{"a", "A", ""}, {"b", "B", ""}});
+  std::size_t marks = 0;
+  for (std::size_t at = html.find("class=\"mark\">PRIVATE"); at != std::string::npos;
+       at = html.find("class=\"mark\">PRIVATE", at + 1))
+    ++marks;
+  EXPECT_EQ(marks, 3u);  // at the top, and of each section
+  EXPECT_NE(html.find("<div class=\"every\">PRIVATE</div>"), std::string::npos);
+  EXPECT_NE(html.find("<meta name=\"muffle-report\" content=\"private\">"), std::string::npos);
+}
+
+TEST(Html, ThePrintedMarkIsTheMarksHead) {
+  const std::string html = document("t", "not-private", "NOT PRIVATE: x", {{"a", "A", ""}});
+  EXPECT_NE(html.find("<div class=\"every\">NOT PRIVATE</div>"), std::string::npos);
+  EXPECT_EQ(html.find("\"public\""), std::string::npos);
+}
+
+TEST(Html, AsksForNothing) {
+  Page page;
+  BarChart bars;
+  bars.title = bars.description = "t";
+  bars.labels = {"a", "b"};
+  bars.bars = bars.real = bars.held_out = {0.5, 0.5};
+  bars.band = {std::pair(0.4, 0.6), std::pair(0.4, 0.6)};
+  page.figure(bar_chart(bars), "c");
+  page.figure(heat_map({"t", "d", {"a", "b"}, {0, 1, 1, 0}, {0, 1, 1, 0}}), "c");
+  page.figure(colour_key(true, true, true), "");
+  schema::Schema images;
+  images.shape = {1, 4, 4};
+  const std::vector<std::vector<double>> some{std::vector<double>(16, 0.5)};
+  page.figure(picture(images, some, 1, "p"), "c");
+  std::string html = document("t", "public", "", {{"a", "A", page.html()}});
+  const std::string inlined = "src=\"data:image/png;base64,";  // the one source that is in the file itself
+  const std::size_t at = html.find(inlined);
+  ASSERT_NE(at, std::string::npos);
+  html.erase(at, inlined.size());
+  EXPECT_NE(html.find("<svg"), std::string::npos);
+  EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+  for (const char* asks : {"http:", "https:", "src=", "@import", "url("})
+    EXPECT_EQ(html.find(asks), std::string::npos) << asks;
+  EXPECT_NE(html.find("prefers-color-scheme:dark"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muffle::report

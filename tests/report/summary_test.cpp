@@ -1,0 +1,93 @@
+// What a summary calls good and bad.
+#include <gtest/gtest.h>
+
+#include "report/sections.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr const char* kBad = "What is not";
+
+class SummaryTest : public testing::Test {
+ protected:
+  SummaryTest() { m_.verification.artifact.emplace().is_private = false; }
+
+  /// Whether the summary has this among what is bad.
+  bool is_bad(const std::string& text) {
+    Page page;
+    private_summary(m_, real_, page);
+    const std::string& html = page.html();
+    EXPECT_NE(html.find(text), std::string::npos) << html;
+    return html.find(text) > html.find(kBad);
+  }
+
+  PublicMaterial m_;
+  PrivateMaterial real_;
+};
+
+TableScores scores(double pairs, double independent, double held_out) {
+  TableScores out;
+  out.shapes = 0.99;
+  out.held_out_shapes = 0.995;
+  out.pairs = pairs;
+  out.independent_pairs = independent;
+  out.held_out_pairs = held_out;
+  out.all.emplace_back();
+  return out;
+}
+
+TEST_F(SummaryTest, PairsAreJudgedBetweenFloorAndCeiling) {
+  real_.scores = scores(0.901, 0.900, 0.98);
+  EXPECT_TRUE(is_bad("Pairs of columns: 0.901"));
+  real_.scores = scores(0.97, 0.900, 0.98);
+  EXPECT_FALSE(is_bad("Pairs of columns: 0.970"));
+  real_.scores = scores(0.89, 0.900, 0.98);
+  EXPECT_TRUE(is_bad("no better than none"));
+  real_.scores = scores(0.95, 0.94, 0.93);
+  EXPECT_TRUE(is_bad("too little in pairs"));
+}
+
+TEST_F(SummaryTest, SingleColumnsCanBeBad) {
+  real_.scores = scores(0.97, 0.90, 0.98);
+  EXPECT_FALSE(is_bad("Single columns: 0.990"));
+  real_.scores->shapes = 0.80;
+  EXPECT_TRUE(is_bad("Single columns: 0.800"));
+}
+
+TEST_F(SummaryTest, TheAttackThatFindsMostIsJudged) {
+  Disclosure found;
+  found.others = 100;
+  found.attacks = {{"one", {0.9, 0.85, 0.95}, {0.3, 0.2, 0.4}},
+                   {"other", {0.5, 0.45, 0.55}, {0.01, 0.0, 0.04}}};
+  real_.disclosure = found;
+  EXPECT_TRUE(is_bad("better than a coin"));
+  found.attacks[0] = found.attacks[1];
+  real_.disclosure = found;
+  EXPECT_FALSE(is_bad("not to be told from a coin"));
+  found.attacks[0].area = {0.4, 0.3, 0.45};
+  real_.disclosure = found;
+  EXPECT_TRUE(is_bad("not comparable"));
+  found.attacks.clear();
+  real_.disclosure = found;
+  EXPECT_TRUE(is_bad("Too few rows"));
+}
+
+TEST_F(SummaryTest, TestNoiseIsNotPraised) {
+  EXPECT_TRUE(is_bad("There is no guarantee"));
+  m_.samples.emplace();
+  Page page;
+  public_summary(m_, page);
+  public_use(m_, page);
+  EXPECT_NE(page.html().find("NOT PRIVATE: the release has seeded test noise"), std::string::npos);
+  for (const char* praise : {"guarantee holds", "noise displaces", "bounded by epsilon"})
+    EXPECT_EQ(page.html().find(praise), std::string::npos) << praise;
+}
+
+TEST_F(SummaryTest, FailedChecksAreTold) {
+  m_.verification.checks.push_back({"budget", release::Check::Outcome::kFail, "2 releases spent too much"});
+  EXPECT_TRUE(is_bad("2 releases spent too much"));
+  EXPECT_TRUE(is_bad("Nobody vouches for the release"));
+}
+
+}  // namespace
+}  // namespace muffle::report

@@ -1,0 +1,176 @@
+// What columns and pairs are counted by, on values that are known.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "muffle/core/philox.hpp"
+#include "report/associations.hpp"
+#include "report/distances.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+Column number(double lo, double hi, std::vector<double> edges, bool missing = false) {
+  Column out;
+  out.name = "n";
+  out.lo = lo;
+  out.hi = hi;
+  out.may_be_missing = missing;
+  out.schema.emplace();
+  out.schema->type = schema::ColumnType::kInteger;
+  out.schema->lo = lo;
+  out.schema->hi = hi;
+  out.schema->edges = std::move(edges);
+  out.schema->missing = missing;
+  return out;
+}
+
+Column categories(std::size_t n, bool missing = false) {
+  Column out;
+  out.is_number = false;
+  out.may_be_missing = missing;
+  for (std::size_t c = 0; c < n; ++c) out.categories.push_back("v" + std::to_string(c));
+  out.schema.emplace();
+  out.schema->missing = missing;
+  for (const std::string& name : out.categories) out.schema->values.push_back({name, {}});
+  return out;
+}
+
+TEST(Bins, EveryValueIsInOneAndMissingOnesInTheLast) {
+  const Column column = number(0, 100, {0, 50, 101}, true);
+  const std::vector<double> values{0, 1, 5, 5, 7, 20, 100, kMissing};
+  for (const Bins& bins : {Bins::to_draw(column, values), Bins::to_pair(column, values)}) {
+    const std::vector<double> shares = bins.shares(values);
+    double sum = 0;
+    for (const double share : shares) sum += share;
+    EXPECT_NEAR(sum, 1.0, 1e-12);
+    EXPECT_DOUBLE_EQ(shares.back(), 1.0 / 8);
+    EXPECT_EQ(bins.labels().back(), "missing");
+    EXPECT_EQ(bins.of(0), 0u);
+    EXPECT_EQ(bins.of(100), bins.count() - 2);
+  }
+}
+
+TEST(Bins, ManyCategoriesAreTheMostFrequentAndOthers) {
+  const Column column = categories(50);
+  std::vector<double> values;
+  for (std::size_t c = 0; c < 50; ++c) values.insert(values.end(), 50 - c, static_cast<double>(c));
+  const Bins bins = Bins::to_draw(column, values);
+  EXPECT_EQ(bins.count(), 30u);
+  EXPECT_EQ(bins.labels().back(), "21 others");
+  EXPECT_EQ(bins.of(49), 29u);
+}
+
+TEST(Bins, AreCutWhereTheReleaseCounts) {
+  // Codes 0..49 and 50..100, sigma 3. All real values are 7: shares by width would say that half of 600 are
+  // below 25.
+  const Column column = number(0, 100, {0, 50, 101});
+  const NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
+  const std::vector<double> values{0, 25, 50, 75, 100};
+  const Bins bins = Bins::to_draw(column, values, &margin);
+  ASSERT_EQ(bins.count(), 2u);
+  EXPECT_EQ(bins.of(49), 0u);
+  EXPECT_EQ(bins.of(50), 1u);
+  const Bins::Released released = bins.released(margin, 1000);
+  ASSERT_TRUE(released.of[0] && released.of[1]);
+  EXPECT_DOUBLE_EQ(released.of[0]->share, 0.6);
+  EXPECT_DOUBLE_EQ(released.of[0]->sigma, 0.003);
+  EXPECT_FALSE(released.rest);
+  // Codes that were counted as one are drawn as one.
+  const NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
+  EXPECT_EQ(Bins::to_draw(number(0, 100, {0, 25, 50, 101}), values, &grouped).count(), 2u);
+}
+
+TEST(Bins, WhatIsSplitHasNoBand) {
+  const Column column = number(0, 100, {0, 50, 101});
+  const NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
+  const Bins::Released split =
+      Bins::to_draw(column, std::vector<double>{0, 25, 50, 75, 100}).released(margin, 1000);
+  for (const auto& bin : split.of) EXPECT_FALSE(bin);
+  EXPECT_NEAR(split.rest.value().share, 1.0, 1e-9);
+  EXPECT_NEAR(split.rest.value().sigma, 3.0 * std::sqrt(2.0) / 1000, 1e-12);
+  // Of categories two of three were counted together.
+  const NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
+  const Bins::Released one =
+      Bins::to_draw(categories(3), std::vector<double>{0, 1, 2}).released(grouped, 1000);
+  EXPECT_FALSE(one.of[0] || one.of[1]);
+  EXPECT_DOUBLE_EQ(one.of[2].value().share, 0.4);
+  EXPECT_DOUBLE_EQ(one.rest.value().share, 0.6);
+  EXPECT_DOUBLE_EQ(one.rest.value().sigma, 0.003);
+}
+
+TEST(Bins, BandsHoldTheTruthInNineteenOfTwenty) {
+  // Counts of 20 codes of five values each with noise of sigma 20, 100 times; drawn bins are several codes
+  // wide or one.
+  std::vector<double> edges, values;
+  for (int e = 0; e <= 20; ++e) edges.push_back(5 * e + (e == 20 ? 1 : 0));
+  for (int v = 0; v <= 100; ++v) values.insert(values.end(), static_cast<std::size_t>(1 + v % 5), v);
+  const Column column = number(0, 100, edges);
+  const auto n = static_cast<double>(values.size());
+  int bands = 0, hold = 0;
+  for (std::uint32_t k = 0; k < 100; ++k) {
+    const CounterStream random(4, Stream::kTest, k);
+    NoisyMargin margin{std::vector<double>(20, 0.0), {}, std::vector<double>(20, 1.0), 20.0};
+    for (std::uint32_t code = 0; code < 20; ++code) margin.group.push_back(code);
+    for (const double v : values)
+      margin.counts[std::min<std::size_t>(19, static_cast<std::size_t>(v / 5))] += 1;
+    for (std::size_t code = 0; code < 20; ++code) margin.counts[code] += 20.0 * random.normal(code);
+    const std::vector<double> by{values.begin(), values.begin() + 1 + k};
+    const Bins bins = Bins::to_draw(column, by, &margin);
+    const auto truth = bins.shares(values);
+    const Bins::Released released = bins.released(margin, n);
+    for (std::size_t b = 0; b < truth.size(); ++b) {
+      ASSERT_TRUE(released.of[b]);
+      ++bands;
+      hold += std::fabs(truth[b] - released.of[b]->share) <= 1.96 * released.of[b]->sigma ? 1 : 0;
+    }
+  }
+  RecordProperty("bands", bands);
+  RecordProperty("hold", hold);
+  EXPECT_GT(bands, 300);
+  EXPECT_GT(hold, 0.93 * bands);
+  EXPECT_LT(hold, 0.97 * bands);
+}
+
+TEST(NoisyMargins, SumOverTheOtherColumnsAndClasses) {
+  release::NoisyTables all;
+  all.classes = 2;
+  all.codes = {2, 3};
+  all.tables.push_back({{0, 1}, {}, {2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}, 2.0});
+  all.tables.push_back({{1}, {{0, 0, 1}}, {2}, {1, 2, 3, 4}, 1.0});
+  schema::Schema schema;
+  schema.classes = 2;
+  const auto margins = noisy_margins(all, schema);
+  ASSERT_EQ(margins.size(), 3u);
+  EXPECT_EQ(margins[0].counts, (std::vector<double>{66, 165}));
+  EXPECT_DOUBLE_EQ(margins[0].sigma, 2 * std::sqrt(6.0));
+  EXPECT_EQ(margins[1].counts, (std::vector<double>{55, 77, 99}));  // the finer table
+  EXPECT_EQ(margins[2].counts, (std::vector<double>{3, 7}));        // the label's: by the least noise
+  EXPECT_DOUBLE_EQ(margins[2].sigma, std::sqrt(2.0));
+}
+
+TEST(CramersV, IsOneOfTheSameAndZeroOfIndependentColumns) {
+  const std::vector<double> same{0.5, 0, 0, 0.5}, apart{0.25, 0.25, 0.25, 0.25}, some{0.4, 0.1, 0.1, 0.4};
+  EXPECT_NEAR(cramers_v(same, 2, 2, 1e6), 1.0, 1e-5);
+  EXPECT_DOUBLE_EQ(cramers_v(apart, 2, 2, 1e6), 0.0);
+  EXPECT_NEAR(cramers_v(some, 2, 2, 1e9), 0.6, 1e-6);  // phi of a 2 x 2 table
+  EXPECT_NEAR(total_variation(some, as_independent(some, 2, 2)), 0.3, 1e-12);
+}
+
+TEST(Shapes, AreKolmogorovSmirnovAndTotalVariation) {
+  Rows one, other;
+  one.columns = other.columns = {number(0, 10, {0, 11}), categories(2, true)};
+  one.values = {{0, 1, 2, 3}, {0, 0, 1, kMissing}};
+  other.values = {{1, 2, 3, 4}, {0, 1, 1, 1}};
+  one.labels = other.labels = {0, 0, 0, 0};
+  const auto shapes = shapes_of(one, other);
+  EXPECT_DOUBLE_EQ(shapes[0].distance, 0.25);
+  EXPECT_DOUBLE_EQ(shapes[0].wasserstein, 0.1);
+  EXPECT_DOUBLE_EQ(shapes[1].distance, 0.5);
+}
+
+}  // namespace
+}  // namespace muffle::report
