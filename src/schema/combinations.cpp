@@ -149,8 +149,7 @@ std::vector<CodePair> allowed_codes(const NamedPairs& named, const Column& first
   if (count > kMostNamed) wrong += fmt::format("; and {} more", count - kMostNamed);
   if (count > 0) throw ConfigError(wrong);
   std::ranges::sort(out);
-  const auto twice = std::ranges::unique(out);
-  out.erase(twice.begin(), twice.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());  // clang 14 cannot read std::ranges::unique
   return out;
 }
 

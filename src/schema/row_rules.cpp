@@ -297,18 +297,21 @@ void RowRules::repair_among(const List& list, bool outwards, Row& row) const {
   const Constraint& rule = table_.constraints[list.rule];
   const std::vector<CodePair>& pairs = moved == rule.columns[1] ? rule.allowed : list.turned;
   const CodePair own(row[kept].code, row[moved].code);
-  const auto with = std::ranges::equal_range(pairs, own.first, {}, &CodePair::first);
+  // Those of the other column's code. (clang 14 cannot read a std::ranges::subrange.)
+  constexpr std::uint32_t kLast = ~std::uint32_t{0};
+  const auto begin = std::ranges::lower_bound(pairs, CodePair(own.first, 0)),
+             end = std::ranges::upper_bound(pairs, CodePair(own.first, kLast));
   const auto become = [&](std::uint32_t code) { row[moved] = {code, 0.5f}; };
-  if (with.empty()) {
+  if (begin == end) {
     if (table_.columns[moved].missing) become(table_.columns[moved].missing_code());
     return;
   }
-  const std::ptrdiff_t count = std::ssize(with), next = std::ranges::upper_bound(with, own) - with.begin();
+  const std::ptrdiff_t count = end - begin, next = std::upper_bound(begin, end, own) - begin;
   for (std::ptrdiff_t k = 0; k < std::min(count, kMostTried); ++k) {
-    become(with[(next + k) % count].second);
+    become(begin[(next + k) % count].second);
     if (keeps_lists_of(moved, row)) return;
   }
-  become(with[next % count].second);
+  become(begin[next % count].second);
 }
 
 void RowRules::repair(const Constraint& rule, Row& row) const {
