@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -92,9 +97,68 @@ std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
     try {
       for (Format::Part& part : find_format(spec.format).parts(spec, rank)) out.push_back(std::move(part));
     } catch (const DataError&) {  // whoever opens them says what is wrong
+    } catch (const IoError&) {    // what is not here is nothing that both have
     }
   }
   return out;
+}
+
+/// Files by what tells a file from others on its disk, and by their sizes.
+struct Files {
+  using Key = std::tuple<std::uint64_t, std::uint64_t, std::string>;  ///< device, inode, array
+  explicit Files(const std::vector<Format::Part>& parts, const Heartbeat& heartbeat) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i % kFilesABeat == 0) beat(heartbeat);
+      const WatchedStep step("looking at", std::filesystem::path(parts[i].file).parent_path());
+      struct stat status {};
+      if (::stat(parts[i].file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      keys.emplace(status.st_dev, status.st_ino, parts[i].array);
+      sizes[{static_cast<std::uint64_t>(status.st_size), parts[i].array}].push_back(parts[i].file);
+    }
+  }
+  static constexpr std::size_t kFilesABeat = 4096;
+  std::set<Key> keys;
+  std::map<std::pair<std::uint64_t, std::string>, std::vector<std::string>> sizes;
+};
+
+/// What a file begins with: tells most of one size apart. Empty: it cannot be read.
+std::string beginning(const std::string& file) {
+  constexpr std::size_t kBytes = 4096;
+  std::string out(kBytes, '\0');
+  try {
+    InputFile input(file, "a record file", "");
+    std::size_t n = 0;
+    for (std::size_t got = 1; got > 0 && n < out.size(); n += got)
+      got = input.read(std::as_writable_bytes(std::span(out)).subspan(n));
+    out.resize(n);
+  } catch (const IoError&) {
+    out.clear();
+  }
+  return out;
+}
+
+/// Of files of one size.
+bool any_same(const std::vector<std::string>& mine, const std::vector<std::string>& theirs,
+              const Heartbeat& heartbeat) {
+  std::multimap<std::string, std::string> known;
+  for (const std::string& file : mine) {
+    if (known.size() % 64 == 0) beat(heartbeat);
+    known.emplace(beginning(file), file);
+  }
+  std::size_t seen = 0;
+  for (const std::string& file : theirs) {
+    if (seen++ % 64 == 0) beat(heartbeat);
+    const std::string begins = beginning(file);
+    if (begins.empty()) continue;
+    const auto [first, end] = known.equal_range(begins);
+    for (auto it = first; it != end; ++it) {
+      try {
+        if (same_content(it->second, file)) return true;
+      } catch (const IoError&) {  // gone meanwhile
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -119,17 +183,16 @@ bool names_file(const DataSpec& spec, const std::filesystem::path& file) {
 }
 
 bool share_records(const DataSpec& one, const DataSpec& other, int ranks) {
-  const std::vector<Format::Part> mine = parts_of(one, ranks), theirs = parts_of(other, ranks);
-  return std::any_of(mine.begin(), mine.end(), [&](const Format::Part& part) {
-    return std::any_of(theirs.begin(), theirs.end(), [&](const Format::Part& their) {
-      if (part.array != their.array) return false;
-      try {
-        return same_file(part.file, their.file) || same_content(part.file, their.file);
-      } catch (const IoError&) {  // what is not here is nothing that both have
-        return false;
-      }
-    });
-  });
+  const Files mine(parts_of(one, ranks), other.heartbeat), theirs(parts_of(other, ranks), other.heartbeat);
+  for (const Files::Key& key : mine.keys) {
+    if (theirs.keys.contains(key)) return true;
+  }
+  for (const auto& [size, files] : mine.sizes) {
+    const auto of_that_size = theirs.sizes.find(size);
+    if (of_that_size != theirs.sizes.end() && any_same(files, of_that_size->second, other.heartbeat))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace muffle::data

@@ -25,25 +25,26 @@ constexpr int kMostScans = 100;
 constexpr png_alloc_size_t kMostPieceBytes = png_alloc_size_t{1} << 22;
 constexpr png_uint_32 kMostPieces = 8;
 
+PictureProblem misfit(std::string why) { return {std::move(why), true}; }
 PictureProblem damaged(const std::string& why) { return {"is cut off or damaged: " + why}; }
 
 /// By its header. @throws PictureProblem.
 void check_header(const Pixels& header, std::span<const std::size_t> shape, Resize resize) {
   if (header.height > kMostPictureSide || header.width > kMostPictureSide)
-    throw PictureProblem{fmt::format("has {} x {} pixels (height x width): at most {} a side are read",
-                                     header.height, header.width, kMostPictureSide)};
+    throw misfit(fmt::format("has {} x {} pixels (height x width): at most {} a side are read", header.height,
+                             header.width, kMostPictureSide));
   if (header.channels != shape[0] && !(header.channels == 1 && shape[0] == 3))
-    throw PictureProblem{fmt::format("has {} channel{} ({}), data.shape says {}", header.channels,
-                                     header.channels == 1 ? "" : "s",
-                                     header.channels == 1   ? "grey"
-                                     : header.channels == 2 ? "grey and transparency"
-                                     : header.channels == 3 ? "colours"
-                                                            : "colours and transparency, or four inks",
-                                     shape[0])};
+    throw misfit(fmt::format("has {} channel{} ({}), data.shape says {}", header.channels,
+                             header.channels == 1 ? "" : "s",
+                             header.channels == 1   ? "grey"
+                             : header.channels == 2 ? "grey and transparency"
+                             : header.channels == 3 ? "colours"
+                                                    : "colours and transparency, or four inks",
+                             shape[0]));
   if (resize == Resize::kNone && (header.height != shape[1] || header.width != shape[2]))
-    throw PictureProblem{fmt::format(
+    throw misfit(fmt::format(
         "has {} x {} pixels (height x width), data.shape says {} x {}, and data.resize is \"none\"",
-        header.height, header.width, shape[1], shape[2])};
+        header.height, header.width, shape[1], shape[2]));
 }
 
 // libpng and libjpeg end a call by a long jump. None jumps over anything that has a destructor: what has one
@@ -63,7 +64,7 @@ class PngReader {
 
   Pixels header() {
     if (!read_header()) throw damaged(error_);
-    if (png_get_bit_depth(png_, info_) > 8) throw PictureProblem{"has 16 bits a number: save it with 8"};
+    if (png_get_bit_depth(png_, info_) > 8) throw misfit("has 16 bits a number: save it with 8");
     const png_byte type = png_get_color_type(png_, info_);
     const bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
     const std::size_t channels = ((type & PNG_COLOR_MASK_COLOR) != 0 ? 3u : 1u) + (alpha ? 1u : 0u);
@@ -142,7 +143,8 @@ class JpegReader {
 
   void decode(Pixels& pixels) {
     pixels.bytes.resize(pixels.height * pixels.width * pixels.channels);
-    if (!read_pixels(pixels.bytes.data(), pixels.width * pixels.channels)) throw damaged(error_);
+    if (read_pixels(pixels.bytes.data(), pixels.width * pixels.channels)) return;
+    throw too_many_scans_ ? misfit(fmt::format("has more than {} scans", kMostScans)) : damaged(error_);
   }
 
  private:
@@ -188,7 +190,7 @@ class JpegReader {
   static void on_progress(j_common_ptr jpeg) {
     const auto& of = *reinterpret_cast<const jpeg_decompress_struct*>(jpeg);
     if (of.input_scan_number <= kMostScans) return;
-    self(jpeg).error_ = "it has too many scans";
+    self(jpeg).too_many_scans_ = true;
     std::longjmp(self(jpeg).jump_, 1);
   }
 
@@ -197,6 +199,7 @@ class JpegReader {
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_{};
   std::string error_;
+  bool too_many_scans_ = false;
 };
 
 template <class Reader>
@@ -272,8 +275,8 @@ std::vector<std::uint8_t> area_means(std::span<const std::uint8_t> pixels, std::
   return out;
 }
 
-void decode_picture(std::span<const std::byte> file, std::span<const std::size_t> shape, Resize resize,
-                    std::vector<std::uint8_t>& out) {
+std::size_t decode_picture(std::span<const std::byte> file, std::span<const std::size_t> shape, Resize resize,
+                           std::vector<std::uint8_t>& out) {
   constexpr unsigned char kPng[] = {0x89, 'P', 'N', 'G'}, kJpeg[] = {0xFF, 0xD8, 0xFF};
   const auto begins_with = [&](std::span<const unsigned char> magic) {
     return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
@@ -288,6 +291,7 @@ void decode_picture(std::span<const std::byte> file, std::span<const std::size_t
                                                    : "is no PNG and no JPEG by its first bytes"};
   }
   const std::size_t height = shape[1], width = shape[2], area = height * width;
+  const std::size_t decoded_pixels = pixels.height * pixels.width;
   if (resize == Resize::kCrop) crop(pixels, height, width);
   if (pixels.height != height || pixels.width != width)
     pixels.bytes = area_means(pixels.bytes, pixels.height, pixels.width, pixels.channels, height, width);
@@ -296,6 +300,7 @@ void decode_picture(std::span<const std::byte> file, std::span<const std::size_t
     const std::size_t from = pixels.channels == 1 ? 0 : c;
     for (std::size_t p = 0; p < area; ++p) out[c * area + p] = pixels.bytes[p * pixels.channels + from];
   }
+  return decoded_pixels;
 }
 
 }  // namespace muffle::data

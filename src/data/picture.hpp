@@ -18,6 +18,9 @@ inline constexpr std::size_t kMostPictureBytes = std::size_t{1} << 26;
 /// Why a file cannot be a record. Private: it goes to the rank's own log.
 struct PictureProblem {
   std::string what;  ///< "is cut off or damaged: ..."
+  /// It is a picture as far as it was looked at, and none of the schema: of another size, of other channels,
+  /// or larger than is read.
+  bool is_misfit = false;
 };
 
 /// Decodes a PNG or a JPEG, told apart by content, into bytes channel by channel, as schema::Schema has them.
@@ -26,10 +29,11 @@ struct PictureProblem {
 /// other twice those.
 /// @param file   the whole file
 /// @param shape  {channels, height, width}
+/// @returns its own number of pixels.
 /// @throws PictureProblem  it is neither, damaged, cut off, of another size (without a resize), too large, or
 /// of other channels.
-void decode_picture(std::span<const std::byte> file, std::span<const std::size_t> shape, Resize resize,
-                    std::vector<std::uint8_t>& out);
+std::size_t decode_picture(std::span<const std::byte> file, std::span<const std::size_t> shape, Resize resize,
+                           std::vector<std::uint8_t>& out);
 
 /// The mean over the area that each new pixel covers, in integers and rounded to the nearest level: the same
 /// on every machine. @param pixels  interleaved, height x width x channels  @returns likewise, of the new

@@ -42,6 +42,15 @@ DataError is_a_file(const std::string& folder) {
   return DataError("'" + folder + "' is a file: data.format = \"png\" reads a folder of pictures.");
 }
 
+/// Of this machine's disks and limits, whatever the picture is.
+bool is_of_the_system(int error) {
+  return error == EIO || error == ESTALE || error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+IoError system_fails(const std::string& folder, const std::string& why) {
+  return IoError("the pictures of '" + folder + "' cannot be read: " + why +
+                 ". Check the disk, the file server and the limit of open files, and start again.");
+}
+
 bool is_passed_over(const std::string& name) {
   return name.front() == '.' || name == "Thumbs.db" || name == "desktop.ini";
 }
@@ -122,6 +131,7 @@ class Listing {
     if (within.empty())
       throw IoError("the folder '" + folder_ + "' cannot be listed: " + what +
                     ". Check data.dir and data.features.");
+    if (is_of_the_system(error.value())) throw system_fails(folder_, what);
     throw wrong_names(folder_, "'" + within + "' cannot be listed: " + what);
   }
 
@@ -221,6 +231,7 @@ std::vector<std::byte> read_picture(const std::string& folder, const std::string
   const WatchedStep step("reading pictures of", shown);
   const auto failed = [&] {
     const int error = errno;
+    if (is_of_the_system(error)) throw system_fails(folder, std::strerror(error));
     return unusable_picture(
         folder,
         name + (error == ELOOP ? " is a link" : std::string(" cannot be read: ") + std::strerror(error)));
@@ -241,7 +252,7 @@ std::vector<std::byte> read_picture(const std::string& folder, const std::string
   if (!S_ISREG(status.st_mode)) throw unusable_picture(folder, name + " is no regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > kMostPictureBytes)
-    throw unusable_picture(folder, fmt::format("{} has more than {} bytes", name, kMostPictureBytes));
+    throw PictureProblem{fmt::format("has more than {} bytes", kMostPictureBytes), true};
   std::vector<std::byte> bytes(size);
   std::size_t got = 0;
   while (got < size) {

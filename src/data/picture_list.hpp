@@ -24,7 +24,8 @@ struct ListedPicture {
 std::vector<ListedPicture> list_pictures(const DataSpec& spec, int rank);
 
 /// The bytes of a picture. No name but the folder's gets into a message or a watched step.
-/// @throws DataError  a link, no regular file, gone or too long.
+/// @throws DataError  a link, no regular file or gone.  IoError: the disk or the system fails.
+/// PictureProblem, a misfit: it is too long.
 std::vector<std::byte> read_picture(const std::string& folder, const std::string& path);
 
 /// One text whatever is wrong. @param local  "'FILE' is cut off": private.

@@ -10,6 +10,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/png_bytes.hpp"
 #include "picture.hpp"
 #include "picture_list.hpp"
@@ -19,6 +20,10 @@ namespace {
 
 /// A small file takes whole blocks; a PNG's header and checksums come to fewer bytes than this.
 constexpr std::uint64_t kDiskBlock = 4096, kPngExtra = 256;
+
+/// After so many pixels, one of the largest pictures, others are let in. Opening a file counts for as many as
+/// these, so that 256 small ones come at a time.
+constexpr std::uint64_t kWorkAtATime = kMostPictureSide * kMostPictureSide, kFileWork = kWorkAtATime / 256;
 
 /// The pictures of a folder. Memory: their names, and a picture.
 class PictureRecords final : public RecordStream {
@@ -43,14 +48,25 @@ class PictureRecords final : public RecordStream {
 
   void read(Row& row) override {
     const ListedPicture& picture = pictures_.at(next_++);
-    const std::vector<std::byte> file = read_picture(folder_, picture.path);
-    try {
-      decode_picture(file, shape_, resize_, row.bytes);
-    } catch (const PictureProblem& problem) {
-      throw unusable_picture(folder_, fmt::format("record {} (counting from 0): '{}/{}' {}", next_ - 1,
-                                                  folder_, picture.path, problem.what));
-    }
+    work_ += kFileWork;
+    row.misfit.clear();
     row.label = picture.label;
+    try {
+      const std::vector<std::byte> file = read_picture(folder_, picture.path);
+      work_ += decode_picture(file, shape_, resize_, row.bytes);
+    } catch (const PictureProblem& problem) {
+      if (!problem.is_misfit)
+        throw unusable_picture(folder_, fmt::format("record {} (counting from 0): '{}/{}' {}", next_ - 1,
+                                                    folder_, picture.path, problem.what));
+      row.misfit = fmt::format("'{}/{}' {}", folder_, picture.path, problem.what);
+      row.label = -1;
+      row.bytes.assign(shape_[0] * shape_[1] * shape_[2], 0);
+    }
+  }
+  bool pauses() override {
+    if (work_ < kWorkAtATime) return false;
+    work_ = 0;
+    return true;
   }
 
   std::string name() const override { return "'" + folder_ + "'"; }
@@ -65,6 +81,7 @@ class PictureRecords final : public RecordStream {
   std::string folder_, labels_;
   std::vector<ListedPicture> pictures_;
   std::size_t next_ = 0;
+  std::uint64_t work_ = 0;  ///< pixels since the last pause
 };
 
 /// Writes one of very many small files: no sync, so not atomic across a power loss. @throws IoError.
@@ -113,7 +130,8 @@ class PngFormat final : public Format {
   }
 
   std::string labels_problem(const DataSpec& spec) const override {
-    const std::set<std::string> names(spec.class_names.begin(), spec.class_names.end());
+    std::set<std::string> names;  // as a folder's name is compared with them
+    for (const std::string& name : spec.class_names) names.insert(schema::plain_text(name));
     if (spec.class_names.empty()) return {};
     if (names.size() == spec.class_names.size() && names.size() == spec.schema.classes && !names.contains(""))
       return {};
@@ -122,9 +140,12 @@ class PngFormat final : public Format {
         spec.schema.classes, spec.class_names.size());
   }
   bool holds_pictures() const override { return true; }
-  /// What tells the records: a folder, or the table that names some of its files.
   std::vector<Part> parts(const DataSpec& spec, int rank) const override {
-    return {{resolve_path(spec, spec.labels.empty() ? spec.features : spec.labels, rank), {}}};
+    const std::filesystem::path folder = resolve_path(spec, spec.features, rank);
+    std::vector<Part> out;
+    for (const ListedPicture& picture : list_pictures(spec, rank))
+      out.push_back({(folder / picture.path).string(), {}});
+    return out;
   }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     return std::make_unique<PictureRecords>(spec, rank);

@@ -41,6 +41,11 @@ class PlainChecker {
       const auto where = [&](const std::string& file) {
         return fmt::format("record {} (counting from 0) of {}", record, file);
       };
+      if (!row.misfit.empty()) {
+        ++unfit_;
+        notes_.misfit(fmt::format("record {} (counting from 0): {}", record, row.misfit));
+        continue;
+      }
       if (stream.holds_bytes() ? !look_at(row.bytes) : !look_at(row.floats)) {
         ++outside_;
         notes_.misfit(fmt::format("{} has a number that is not finite or lies outside [data.lo, data.hi]",
@@ -58,6 +63,8 @@ class PlainChecker {
   }
 
   void finish() {
+    notes_.count(unfit_,
+                 fmt::format("pictures of another size or other channels than data.shape says: {}", unfit_));
     notes_.count(outside_, fmt::format("records with a number outside [data.lo, data.hi]: {}", outside_));
     std::uint64_t no_class = 0;
     for (const auto& [label, n] : others_) no_class += n;
@@ -124,7 +131,7 @@ class PlainChecker {
   CheckNotes& notes_;
   std::vector<std::uint64_t> classes_;
   std::map<std::int64_t, std::uint64_t> others_;  ///< labels that are no class
-  std::uint64_t outside_ = 0;
+  std::uint64_t outside_ = 0, unfit_ = 0;
   float least_ = INFINITY, largest_ = -INFINITY;
 };
 

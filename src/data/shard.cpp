@@ -42,7 +42,10 @@ Share share_of(ShardRule rule, std::uint64_t records, std::uint64_t rank, std::u
 class Shard final : public RecordSource {
  public:
   Shard(const DataSpec& spec, int rank, int ranks)
-      : schema_(spec.schema), scaling_(spec.schema), stream_(open_records(spec, rank)) {
+      : schema_(spec.schema),
+        pictures_(find_format(spec.format).holds_pictures()),
+        scaling_(spec.schema),
+        stream_(open_records(spec, rank)) {
     if (spec.shards != ShardRule::kPerRank && spec.records != 0 && stream_->records() != spec.records) {
       throw DataError(
           stream_->name() + " holds " + std::to_string(stream_->records()) +
@@ -66,9 +69,12 @@ class Shard final : public RecordSource {
     require(max_records > 0, "RecordSource::next() needs room for a record");
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(max_records, share_.count - done_));
     make_room(n, batch);
-    for (std::size_t i = 0; i < n; ++i, ++done_) {
+    std::size_t i = 0;
+    for (bool paused = false; i < n && !paused; ++i, ++done_) {
       stream_->go_to(share_.first + done_ * share_.stride);
       stream_->read(row_);
+      paused = stream_->pauses();
+      if (!row_.misfit.empty() && !clamp_) throw misfit(row_.misfit);
       if (!put_numbers(i, batch)) {
         const std::string file = stream_->last().numbers;
         if (!clamp_)
@@ -82,7 +88,8 @@ class Shard final : public RecordSource {
         ++beyond_bound_;
       }
     }
-    batch.n = n;
+    if (i < n) make_room(i, batch);  // keeps what is there
+    batch.n = i;
     if (done_ == share_.count) tell_misfits();
     // Whoever reads up to the end of the files checks that they end there. Round-robin: every rank;
     // contiguous: the last.
@@ -97,7 +104,8 @@ class Shard final : public RecordSource {
     if (clamped_ + unusable_ > 0) {
       note_local(fmt::format(
           "data: of this rank's records {} had a number that was clamped to the bounds, and {} "
-          "count as nothing: a label that is no class, or a field that nothing can take the place of",
+          "count as nothing: a label that is no class, a field that nothing can take the place of, or a "
+          "picture of another size or other channels",
           clamped_, unusable_));
     }
     if (beyond_bound_ > 0)
@@ -149,13 +157,15 @@ class Shard final : public RecordSource {
     return DataError(
         "a record of " + place.files + " does not fit the public schema: it has a number that is not " +
             "finite or lies outside [data.lo, data.hi], or a label outside 0.." +
-            std::to_string(schema_.classes - 1) +
-            " (data.classes), and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
+            std::to_string(schema_.classes - 1) + " (data.classes)" +
+            (pictures_ ? ", or is a picture of another size or channels than data.shape says" : "") +
+            ", and data.on_error = \"reject-file\" refuses the job for it. Mend the record, " +
             "correct the schema, or set data.on_error = \"clamp\".",
         LocalDetail{"record " + std::to_string(place.record) + " (counting from 0) of " + what});
   }
 
   schema::Schema schema_;
+  const bool pictures_;
   const bool clamp_ = schema_.on_error == schema::OnError::kClamp;
   std::uint64_t clamped_ = 0, unusable_ = 0;  ///< private
   std::vector<bool> counts_;                  ///< which records of the files do; empty: all. Private

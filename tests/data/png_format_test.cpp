@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -83,6 +82,20 @@ class Pictures : public ::testing::Test {
     EXPECT_TRUE(check.refused);
     ASSERT_EQ(check.places.size(), 1u);
     for (const std::string& part : local) EXPECT_THAT(check.places[0], ::testing::HasSubstr(part));
+  }
+
+  /// Of an only picture: it counts as nothing, or is refused.
+  void unfit(DataSpec spec, std::initializer_list<std::string> local) const {
+    EXPECT_EQ(read_all(spec).y, std::vector<std::int32_t>{schema::kNoClass});
+    EXPECT_EQ(read(spec), Bytes(spec.schema.dims(), 0));
+    const RecordCheck check = check_records(spec, 0, 10);
+    EXPECT_FALSE(check.refused);
+    EXPECT_EQ(check.counts.size(), 1u);
+    ASSERT_EQ(check.places.size(), 1u);
+    for (const std::string& part : local) EXPECT_THAT(check.places[0], ::testing::HasSubstr(part));
+    spec.schema.on_error = schema::OnError::kRejectFile;
+    expect_local_detail(ExitCode::kData, {"/all'", "picture of another size", "reject-file"}, local,
+                        [&] { read_all(spec); });
   }
 
   muffle::test::TemporaryFolder folder_;
@@ -193,7 +206,7 @@ TEST_F(Pictures, OtherSizesAreAnErrorOrMadeOfAreaMeansInIntegers) {
   const Bytes pixels{0,  10, 20, 30, 40,  50,  //
                      60, 70, 80, 90, 100, 111};
   put("all/cat/only.png", png_of(pixels.data(), 2, 6, PNG_FORMAT_GRAY));
-  refused(spec(), {"cat/only.png' has 2 x 6 pixels", "data.shape says 2 x 2"});
+  unfit(spec(), {"cat/only.png' has 2 x 6 pixels", "data.shape says 2 x 2"});
   DataSpec other = spec();
   other.resize = Resize::kStretch;
   EXPECT_EQ(read(other), (Bytes{10, 40, 70, 100})) << "100.33";
@@ -223,21 +236,21 @@ TEST_F(Pictures, OfEveryKindThatHasAsManyChannels) {
   };
   put_only(png_of(colour.data(), 2, 2, PNG_FORMAT_RGB));
   EXPECT_EQ(read(spec({3, 2, 2})), plane(colour, 3));
-  refused(spec(), {"has 3 channels", "data.shape says 1"});
+  unfit(spec(), {"has 3 channels", "data.shape says 1"});
   put_only(png_of(half.data(), 2, 2, PNG_FORMAT_GA));
   EXPECT_EQ(read(spec({2, 2, 2})), plane(half, 2));
-  refused(spec(), {"has 2 channels"});
-  refused(spec({3, 2, 2}), {"has 2 channels"});
+  unfit(spec(), {"has 2 channels"});
+  unfit(spec({3, 2, 2}), {"has 2 channels"});
   put_only(png_of(clear.data(), 2, 2, PNG_FORMAT_RGBA));
-  refused(spec({3, 2, 2}), {"has 4 channels"});
+  unfit(spec({3, 2, 2}), {"has 4 channels"});
   const Bytes colours{1, 2, 3, 40, 50, 60}, places{1, 0, 0, 1};
   put_only(png_of(places.data(), 2, 2, PNG_FORMAT_RGB_COLORMAP, colours.data(), 2));
   EXPECT_EQ(read(spec({3, 2, 2})), (Bytes{40, 1, 1, 40, 50, 2, 2, 50, 60, 3, 3, 60}));
   const std::vector<std::uint16_t> deep{0, 1000, 30000, 65535};
   put_only(png_of(deep.data(), 2, 2, PNG_FORMAT_LINEAR_Y));
-  refused(spec(), {"16 bits"});
+  unfit(spec(), {"16 bits"});
   put_only(jpeg_of(ramp(2, 2, 4), 2, 2, 4));
-  refused(spec({3, 2, 2}), {"has 4 channels"});
+  unfit(spec({3, 2, 2}), {"has 4 channels"});
   expect_error(ExitCode::kData, {"/all'", "[4, 2, 2]"}, [&] { read_all(spec({4, 2, 2})); });
   expect_error(ExitCode::kData, {"/all'", "[4]"}, [&] { read_all(spec({4})); });
   put_only("not a picture");
@@ -286,13 +299,13 @@ TEST_F(Pictures, AHeaderOfAHugePictureIsRefusedBeforeItIsDecoded) {
   put("all/cat/bomb.png", bomb);
   DataSpec of = spec();
   of.resize = Resize::kStretch;
-  refused(of, {"30000 x 30000", "4096"});
+  unfit(of, {"30000 x 30000", "4096"});
   std::string jpeg = jpeg_of(ramp(8, 8, 1), 8, 8, 1);
   const std::size_t frame = jpeg.find("\xFF\xC0");
   ASSERT_NE(frame, std::string::npos);
   for (const std::size_t at : {frame + 5, frame + 7}) jpeg.replace(at, 2, std::string("\x75\x30", 2));
   put("all/cat/bomb.png", jpeg);
-  refused(of, {"30000 x 30000", "4096"});
+  unfit(of, {"30000 x 30000", "4096"});
 }
 
 /// Behind its header.
@@ -324,27 +337,64 @@ TEST_F(Pictures, NotesAreDroppedUnread) {
   refused(spec(), {"CRC"});
 }
 
-TEST_F(Pictures, OneFolderIsNotHeldOutFromItselfAndTablesTellPartsOfItApart) {
-  put_grey("all/cat/1.png", 10);
-  fs::create_symlink(folder_ / "all", folder_ / "again");
-  DataSpec again = spec();
-  again.features = "again";
-  EXPECT_TRUE(share_records(spec(), again, 1));
-  DataSpec one = spec(), other = spec();
-  one.labels = "one.csv", other.labels = "other.csv";
-  put("one.csv", "file,label\n1.png,cat\n");
-  put("other.csv", "file,label\n2.png,cat\n");
-  EXPECT_FALSE(share_records(one, other, 1));
-  EXPECT_TRUE(share_records(one, one, 1));
+TEST_F(Pictures, OneThatDoesNotFitCountsAsNothingWithoutClassesToo) {
+  put_grey("all/1.png", 10);
+  const Bytes pixels(6);
+  put("all/2.png", png_of(pixels.data(), 2, 3, PNG_FORMAT_GRAY));
+  put_grey("all/3.png", 30);
+  EXPECT_EQ(read_all(spec({1, 2, 2}, 1)).y, (std::vector<std::int32_t>{0, schema::kNoClass, 0}));
+  EXPECT_EQ(levels(spec({1, 2, 2}, 1)).first, (Bytes{10, 0, 30}));
 }
 
+TEST_F(Pictures, ComeInSmallLotsSoThatOthersAreLetIn) {
+  for (int i = 0; i < 300; ++i) put_grey("all/" + std::to_string(1000 + i) + ".png", 10);
+  const auto source = open_shard(spec({1, 2, 2}, 1), 0, 1);
+  Batch batch;
+  source->next(1024, batch);
+  EXPECT_LE(batch.n, 256u);
+  EXPECT_EQ(batch.x.size(), 4 * batch.n);
+  EXPECT_EQ(batch.y.size(), batch.n);
+  EXPECT_EQ(batch.n + drain(*source, 1024).n, 300u);
+}
+
+TEST_F(Pictures, AnyPictureThatIsInBothIsNotHeldOut) {
+  put_grey("all/cat/1.png", 10);
+  put_grey("all/cat/2.png", 20);
+  put_grey("all/dog/3.png", 30);
+  fs::create_symlink(folder_ / "all", folder_ / "again");
+  const DataSpec whole = spec();
+  DataSpec again = whole, copy = whole, one = whole, other = whole;
+  again.features = "again";
+  EXPECT_TRUE(share_records(whole, again, 1));
+  fs::create_directories(folder_ / "copy/dog");
+  fs::copy_file(folder_ / "all/cat/2.png", folder_ / "copy/dog/another.png");
+  copy.features = "copy";
+  EXPECT_TRUE(share_records(copy, whole, 1)) << "by its bytes";
+  one.labels = "one.csv", other.labels = "other.csv";
+  put("one.csv", "file,label\ncat/1.png,cat\ndog/3.png,dog\n");
+  put("other.csv", "file,label\ncat/2.png,cat\n");
+  EXPECT_TRUE(share_records(other, whole, 1)) << "a table of the folder, and the folder";
+  EXPECT_FALSE(share_records(one, other, 1));
+  EXPECT_TRUE(share_records(one, one, 1));
+  put("other.csv", "file,label\ncat/2.png,cat\ncat/1.png,cat\n");
+  EXPECT_TRUE(share_records(one, other, 1)) << "tables that overlap";
+  // Equal tables, of other pictures that are called the same.
+  put_grey("beside/cat/1.png", 11);
+  put_grey("beside/dog/3.png", 31);
+  other.features = "beside";
+  other.labels = "same.csv";
+  fs::copy_file(folder_ / "one.csv", folder_ / "same.csv");
+  EXPECT_FALSE(share_records(one, other, 1));
+  other.features = "absent";
+  EXPECT_FALSE(share_records(one, other, 1));
+}
+
+#ifdef MUFFLE_CIFAR_JPEGS
 /// Of 250 pictures of CIFAR-10 the 200 of the training set, unpacked; not in the repository.
 TEST(CifarPictures, AreReadByTheirFoldersNames) {
-  const char* const folder = std::getenv("MUFFLE_CIFAR_JPEGS");
-  if (folder == nullptr) GTEST_SKIP() << "MUFFLE_CIFAR_JPEGS names no folder of class folders of JPEGs";
   DataSpec spec;
   spec.format = "png";
-  spec.features = folder;
+  spec.features = MUFFLE_CIFAR_JPEGS;
   spec.schema.shape = {3, 32, 32};
   spec.schema.classes = 10;
   spec.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -355,6 +405,7 @@ TEST(CifarPictures, AreReadByTheirFoldersNames) {
   ASSERT_EQ(found.holds.size(), 2u);
   for (const auto& [label, n] : found.holds[1].counts) EXPECT_EQ(n, 20u) << label;
 }
+#endif
 
 }  // namespace
 }  // namespace muffle::data::test

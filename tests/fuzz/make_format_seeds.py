@@ -1,9 +1,10 @@
-"""Writes the seeds of fuzz_formats and fuzz_csv: make_format_seeds.py tests/fuzz/corpus. Needs numpy."""
+"""Writes the seeds of fuzz_formats, fuzz_csv and fuzz_picture: make_format_seeds.py tests/fuzz/corpus. Needs numpy."""
 import gzip
 import io
 import struct
 import sys
 import zipfile
+import zlib
 
 import numpy
 
@@ -75,3 +76,28 @@ csv("order", HEADER, "p,y,s,t,o,c,d,i\nx,1,1970-01-01T00:00:00,1970-01-01,low,a,
 csv("misfits", HEADER | PEOPLE, head + "-6,3,z,mid,,1970-13-01,x,2,\n999999999999999999999,nan,,,,,,,\n")
 csv("quote", HEADER, head + '1,"2')
 csv("gzip", HEADER | REJECT, gzip.compress((head + rows).encode(), mtime=0))
+
+
+def picture(name, options, file):
+    with open(f"{sys.argv[1]}/picture/{name}", "wb") as out:
+        out.write(bytes([options]) + file)
+
+
+def png(width, height, depth, colour, rows, interlaced=0, pieces=b""):
+    def piece(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = piece(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced))
+    more = b"".join(piece(kind, data) for kind, data in pieces or [])
+    return b"\x89PNG\r\n\x1a\n" + head + more + piece(b"IDAT", zlib.compress(rows)) + piece(b"IEND", b"")
+
+
+GREY, COLOUR, STRETCH, CROP = 0, 2, 4, 8  # of fuzz_picture
+row = bytes(range(0, 240, 10))
+palette = (b"PLTE", bytes(range(12)))
+picture("grey", GREY, png(6, 4, 8, 0, (b"\1" + row[:6]) * 4))
+picture("grey-1-bit", GREY, png(6, 4, 1, 0, b"\0\xa8" * 4))
+picture("grey-tRNS", 1, png(6, 4, 8, 0, (b"\0" + row[:6]) * 4, pieces=[(b"tRNS", b"\0\x0a")]))
+picture("colour", COLOUR, png(6, 4, 8, 2, (b"\4" + row[:18]) * 4))
+picture("palette-2-bit", COLOUR, png(6, 4, 2, 3, b"\0\x1b\xe0" * 4, pieces=[palette]))
+picture("interlaced", GREY | STRETCH, png(2, 2, 8, 0, b"\0\x0a" b"\0\x14" b"\0\x1e\x28", interlaced=1))
+picture("cropped-note", GREY | CROP, png(6, 2, 8, 0, (b"\2" + row[:6]) * 2, pieces=[(b"zTXt", b"a\0\0" + zlib.compress(b"b" * 99))]))

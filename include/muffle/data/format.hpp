@@ -18,7 +18,10 @@ struct Row {
   std::vector<std::uint8_t> bytes;  ///< d numbers, where the file holds bytes
   std::vector<float> floats;        ///< d numbers elsewhere, in original units
   std::int64_t label = 0;  ///< as stored; -1 where it is none that any class could have; unlabelled: 0
-  std::string person;      ///< of tables, where DataSpec::records_per_person asks for it; empty: unknown
+  /// Why it cannot be a record of the schema at all, such as a picture of another size: then its numbers are
+  /// 0 and its label -1. Empty: it can.
+  std::string misfit = {};
+  std::string person;  ///< of tables, where DataSpec::records_per_person asks for it; empty: unknown
 };
 
 /// The records of one rank's files, in their order, before shards, bounds and classes are looked at: what a
@@ -46,6 +49,8 @@ class RecordStream {
     std::string numbers, label;  ///< "'FILE'": which one holds them
   };
   virtual Place last() const = 0;
+  /// So much was read since it was last asked that others should be let in, however few records that were.
+  virtual bool pauses() { return false; }
   /// Of tables: what did not fit so far and was put right, for the rank's own log. Empty: nothing.
   virtual std::string misfits() const { return {}; }
 };
@@ -71,6 +76,7 @@ class Format : public schema::RecordFormat {
   struct Part {
     std::string file, array;
   };
+  /// What tells a rank's records: of several files each, so that share_records() finds one that is in both.
   /// @throws DataError  a name is wrong, or no file has it.
   virtual std::vector<Part> parts(const DataSpec& spec, int rank) const;
   /// Opens all files of this rank and checks them against the schema. @throws DataError, IoError.

@@ -102,7 +102,7 @@ std::unique_ptr<RecordSource> open_shard(const DataSpec& spec, int rank, int ran
 std::string new_person_key();
 
 /// Whether the same records are in both: the same file under whatever name, or a copy of it, byte by byte; of
-/// an archive the same array. Of all ranks' files those that can be read here are looked at.
+/// an archive the same array, of pictures any. Of all ranks' files those that can be read here are looked at.
 /// Privacy: the answer is for a refusal; nothing else of the files comes out.
 bool share_records(const DataSpec& one, const DataSpec& other, int ranks);
 
