@@ -88,10 +88,8 @@ void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
   if (not_comparable(d))
     page.paragraph(
         "Held-out rows are not comparable: they equal the release's own, or are nearer to the synthetic ones "
-        "than "
-        "the release's own are. They are of another time or place, or the two were mixed up; chance alone "
-        "says so of "
-        "an attack once in 40 times. Nothing here says anything of members.");
+        "than the release's own are. They are of another time or place, or the two were mixed up; chance "
+        "alone says so of an attack once in 40 times. Nothing here says anything of members.");
   TextTable table{
       {"guessed as a member is a record that is", "area under the curve", "members found at 1 % false ones"},
       {}};

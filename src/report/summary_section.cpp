@@ -208,9 +208,8 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::vector<std::strin
   }
   if (not_comparable(*d)) {
     bad.emplace_back(
-        "Held-out rows are not comparable with the release's (chance alone says so of an attack once in 40 "
-        "times), "
-        "so the attacks say nothing of disclosure.");
+        "Held-out rows are not comparable with the release's (chance alone says so of an attack once in "
+        "40 times), so the attacks say nothing of disclosure.");
     return;
   }
   if (d->attacks.empty()) {
