@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/crypto/signature.hpp"
 #include "muffle/report/report.hpp"
 
 namespace muffle::app {
@@ -65,9 +67,26 @@ report::RealRecords real_records(ConfigSources sources, const ReportCommand& com
   return {config.data, test, command.run.empty() ? fs::path() : fs::path(command.run) / kMetricsFile};
 }
 
+/// Where m is private, when a file was read or written is, too: since this verb began.
+void round_times_of(const report::PublicFiles& files, const ReportCommand& command, const fs::path& out,
+                    std::time_t begun) {
+  constexpr std::time_t kClocksDiffer = 600;  // on servers
+  std::vector<fs::path> looked_at{files.release, crypto::signature_file(files.release),      files.model,
+                                  files.samples, files.samples.parent_path() / kSamplesJson, files.ledger};
+  if (!command.run.empty()) {
+    for (const char* name : {kConfigFile, kMetricsFile, "."})
+      looked_at.push_back(fs::path(command.run) / name);
+  }
+  looked_at.push_back(fs::absolute(out).parent_path());
+  for (const fs::path& file : looked_at) {
+    if (!file.empty()) round_own_times(file, begun - kClocksDiffer);
+  }
+}
+
 }  // namespace
 
 void report_command(const ConfigSources& sources, const ReportCommand& command, std::ostream& printed) {
+  const std::time_t begun = std::time(nullptr);
   const bool names_real = !sources.file.empty() || !sources.set.empty() || !sources.flags.empty();
   if (!command.is_private && names_real)
     throw UsageError(
@@ -89,6 +108,7 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
                                   ? report::private_report(files, real_records(sources, command), {})
                                   : report::public_report(files, {});
   report::write_report(out, made);
+  if (made.m_is_private) round_times_of(files, command, out, begun);
   if (!made.is_guaranteed)
     printed << fmt::format(
         "report: the release is NOT PRIVATE, and so is {}: seeded test noise, no guarantee\n", out.string());

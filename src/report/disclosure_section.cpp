@@ -87,9 +87,9 @@ void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
         kFewestCandidates));
   if (not_comparable(d))
     page.paragraph(
-        "Held-out rows are not comparable: they are nearer to the synthetic ones than the release's own are. "
-        "They "
-        "are of another time or place, or the two were mixed up. Nothing here says anything of members.");
+        "Held-out rows are not comparable: they equal the release's own, or are nearer to the synthetic ones "
+        "than the release's own are. They are of another time or place, or the two were mixed up; chance "
+        "alone says so of an attack once in 40 times. Nothing here says anything of members.");
   TextTable table{
       {"guessed as a member is a record that is", "area under the curve", "members found at 1 % false ones"},
       {}};
@@ -120,12 +120,8 @@ void inference(const PublicMaterial& m, const Disclosure& d, Page& page) {
   TextTable table{
       {"column", "people in the release", "held-out people", "difference", "the most frequent value"}, {}};
   for (const Inference& i : d.inferences) {
-    const double half =
-        std::hypot(i.of_members.high - i.of_members.low, i.of_held_out.high - i.of_held_out.low) / 2;
-    const double apart = i.of_members.value - i.of_held_out.value;
     table.rows.push_back({m.samples->columns[i.column].name, with_interval(i.of_members),
-                          with_interval(i.of_held_out),
-                          fmt::format("{:.3f} ({:.3f} to {:.3f})", apart, apart - half, apart + half),
+                          with_interval(i.of_held_out), with_interval(difference(i)),
                           fmt::format("{:.3f}", i.by_majority)});
   }
   page.table(table);
@@ -134,8 +130,20 @@ void inference(const PublicMaterial& m, const Disclosure& d, Page& page) {
 
 }  // namespace
 
+Interval difference(const Inference& one) {
+  const double apart = one.of_members.value - one.of_held_out.value;
+  const double half =
+      std::hypot(one.of_members.high - one.of_members.low, one.of_held_out.high - one.of_held_out.low) / 2;
+  return {apart, apart - half, apart + half};
+}
+
 bool not_comparable(const Disclosure& d) {
-  return 2 * d.held_out_in_release > d.others ||
+  // Rows of few values equal one another by chance: as often as the release's own do.
+  const auto share = [](std::size_t k, std::size_t n) {
+    return n > 0 ? static_cast<double>(k) / static_cast<double>(n) : 0.0;
+  };
+  const double by_chance = share(d.repeated_in_release, d.members);
+  return share(d.held_out_in_release, d.others) > (1 + by_chance) / 2 ||
          std::any_of(d.attacks.begin(), d.attacks.end(), [](const Attack& a) { return a.area.high < 0.5; });
 }
 

@@ -103,9 +103,9 @@ Report private_report(const PublicFiles& files, const RealRecords& records, cons
     spec.schema = m.artifact().schema;
     return read_rows(spec, heartbeat);
   };
+  read_metrics(records.metrics, m, real);  // before any record, as when it was read is told by its times
   real.real = read(records.train);
   if (!records.test.features.empty()) real.held_out = read(records.test);
-  read_metrics(records.metrics, m, real);
   if (m.samples && m.artifact().schema.table)
     real.scores = score_table(real.real, real.held_out, *m.samples, heartbeat);
   if (m.samples && real.held_out && real.held_out->size() > 1)

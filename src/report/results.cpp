@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <set>
 
 #include "muffle/core/philox.hpp"
 
@@ -60,22 +59,29 @@ std::vector<std::size_t> first_of(const std::vector<std::size_t>& all, std::size
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most))};
 }
 
-/// All of a row's values; a missing one equals another.
-std::vector<double> whole_row(const Rows& rows, std::size_t i) {
-  std::vector<double> out;
-  for (const auto& column : rows.values)
-    out.push_back(std::isnan(column[i]) ? std::numeric_limits<double>::max() : column[i]);
-  if (!rows.columns.empty() && !rows.columns[0].schema) out.push_back(rows.labels[i]);
-  return out;
+/// Whether a row stands before another: by all of its values, of what is no table by its label, too. A
+/// missing value equals another.
+bool before(const Rows& rows, std::size_t i, const Rows& others, std::size_t k) {
+  const auto place = [](double v) { return std::isnan(v) ? std::numeric_limits<double>::infinity() : v; };
+  for (std::size_t j = 0; j < rows.values.size(); ++j) {
+    const double one = place(rows.values[j][i]), other = place(others.values[j][k]);
+    if (one != other) return one < other;
+  }
+  return !rows.columns[0].schema && rows.labels[i] < others.labels[k];
 }
 
-/// How many of some rows equal one of others, value by value.
+/// How many of some rows equal so many of others, value by value.
 std::size_t copies(const Rows& rows, const std::vector<std::size_t>& at, const Rows& of,
-                   const std::vector<std::size_t>& of_at) {
-  std::set<std::vector<double>> there;
-  for (const std::size_t i : of_at) there.insert(whole_row(of, i));
-  return static_cast<std::size_t>(std::count_if(
-      at.begin(), at.end(), [&](std::size_t i) { return there.count(whole_row(rows, i)) > 0; }));
+                   std::vector<std::size_t> of_at, std::ptrdiff_t fewest = 1) {
+  std::sort(of_at.begin(), of_at.end(), [&](std::size_t i, std::size_t k) { return before(of, i, of, k); });
+  return static_cast<std::size_t>(std::count_if(at.begin(), at.end(), [&](std::size_t row) {
+    const auto first = std::lower_bound(of_at.begin(), of_at.end(), row, [&](std::size_t i, std::size_t own) {
+      return before(of, i, rows, own);
+    });
+    const auto end = std::upper_bound(
+        first, of_at.end(), row, [&](std::size_t own, std::size_t i) { return before(rows, own, of, i); });
+    return end - first >= fewest;
+  }));
 }
 
 Attack attack_by(std::string how, const std::vector<double>& members, const std::vector<double>& others) {
@@ -206,6 +212,7 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
   out.copies_of_members = copies(samples, asked_at, real, real_at);
   out.copies_of_held_out = copies(samples, asked_at, held_out, held_at);
   out.held_out_in_release = copies(held_out, others_at, real, real_in_order);
+  out.repeated_in_release = copies(real, members_at, real, real_in_order, 2);
   out.nearer_to_members = share_interval(nearer, static_cast<double>(to_own.size()));
   std::stable_sort(out.twins.begin(), out.twins.end(),
                    [](const auto& a, const auto& b) { return a.distance < b.distance; });

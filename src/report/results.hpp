@@ -48,7 +48,8 @@ struct Disclosure {
   Interval nearer_to_members;  ///< share of samples, ties half: 0.5 if the release favours nobody
   /// Synthetic rows that equal a real one in every value; held-out rows that equal one of the release's.
   std::size_t copies_of_members = 0, copies_of_held_out = 0, held_out_in_release = 0;
-  std::vector<Attack> attacks;  ///< empty: fewer than kFewestCandidates of either
+  std::size_t repeated_in_release = 0;  ///< members that equal another row of the release
+  std::vector<Attack> attacks;          ///< empty: fewer than kFewestCandidates of either
   std::vector<Inference> inferences;
   /// The samples nearest to a real record of the release: indices of both.
   struct Twin {

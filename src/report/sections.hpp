@@ -36,6 +36,9 @@ void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Pa
 /// are the release's own.
 bool not_comparable(const Disclosure& d);
 
+/// How much better a column is guessed of the release's own people than of others.
+Interval difference(const Inference& one);
+
 /// Of a table's columns: half the sum of differences, of each.
 struct ColumnDistance {
   std::size_t column = 0;

@@ -35,7 +35,8 @@ std::string what_it_is(const PublicMaterial& m) {
       a.adjacency == privacy::Adjacency::kReplaceOne ? fmt::format("{} real records", a.records)
       : m.records ? fmt::format("real records, about {:.0f} by the release's noisy count", *m.records)
                   : "real records, of a number that is private";
-  std::string out = fmt::format("Sums over {} were released once, with random noise. ", records);
+  std::string out = fmt::format("Sums over {} were released once, with {} noise. ", records,
+                                a.is_private ? "random" : "seeded test");
   if (m.samples)
     return out + fmt::format("From these noisy sums alone {} synthetic records were made. {}",
                              m.samples->in_file, drawn_not_copied(a));
@@ -91,7 +92,7 @@ std::vector<std::string> unsettled(const PublicMaterial& m) {
         "the records.");
   for (const release::Check& check : v.checks) {
     if (check.outcome == release::Check::Outcome::kFail)
-      out.push_back(fmt::format("The check '{}' FAILED: {}.", check.name, check.detail));
+      out.push_back(fmt::format("The check '{}' FAILED: {}", check.name, check.detail));
   }
   if (!v.vouched())
     out.push_back(fmt::format(
@@ -207,8 +208,8 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::vector<std::strin
   }
   if (not_comparable(*d)) {
     bad.emplace_back(
-        "Held-out rows are not comparable with the release's, so the attacks on them say nothing of "
-        "disclosure.");
+        "Held-out rows are not comparable with the release's (chance alone says so of an attack once in "
+        "40 times), so the attacks say nothing of disclosure.");
     return;
   }
   if (d->attacks.empty()) {
@@ -229,6 +230,16 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::vector<std::strin
           d->attacks.size(), with_interval(worst.area, 3), with_interval(worst.found, 3),
           found ? "better than a coin, so look at the section on disclosure"
                 : "not to be told from a coin's, 0.5 and 0.01"));
+  std::vector<std::size_t> guessed;
+  for (const Inference& i : d->inferences) {
+    if (difference(i).low > 0) guessed.push_back(i.column);
+  }
+  if (!guessed.empty())
+    bad.push_back(
+        fmt::format("Of {} columns that were guessed from the others {} {} guessed better of the release's "
+                    "own people than of "
+                    "held-out ones. Chance alone does that to one column in 40.",
+                    d->inferences.size(), guessed.size(), guessed.size() == 1 ? "is" : "are"));
 }
 
 }  // namespace

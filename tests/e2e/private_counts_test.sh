@@ -92,6 +92,9 @@ ends 78 on 1 release "${settings[@]}" --set data.records=0 --set privacy.adjacen
 verbs=("${small[@]}" --set data.dir="$work/data" --set data.features=images.idx --set data.labels=labels.idx
   --set privacy.release_counts=true --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=people-add-remove-one)
 for verb in release release train sample; do telling_no_time verbs 0 "$verb" "${verbs[@]}"; done
+for kind in --public --private; do ends 0 "$MUFFLE" report "$kind" --run "$work/add-remove-one-verbs"; done
+check "report under add/remove-one: no time of day in the run folder" \
+  test "$(in_the_day "$work/add-remove-one-verbs" -maxdepth 1 -not -name logs -not -name tensorboard)" = 0 # which this test looked into
 more=("$work/add-remove-one-verbs"/{samples.npz,samples.json,config.resolved.toml})
 # The quick tier's records are what configs/fashion-mnist.toml holds out.
 held_out=()

@@ -177,6 +177,17 @@ TEST(Disclosure, TheReleasesOwnRowsAreNoHeldOutOnes) {
   EXPECT_TRUE(not_comparable(attack(real, rows_of(2, 400), rows_of(2, 400), {})));
 }
 
+TEST(Disclosure, RowsOfFewValuesAreComparable) {
+  Rows real = rows_of(1, 400), held_out = rows_of(2, 400), samples = rows_of(3, 400);
+  for (Rows* rows : {&real, &held_out, &samples}) {
+    for (std::size_t j = 0; j < 5; ++j) rows->values[j].assign(400, 1.0);
+  }
+  const Disclosure found = attack(real, held_out, samples, {});
+  EXPECT_EQ(found.held_out_in_release, found.others);  // one category of four is all they have
+  EXPECT_EQ(found.repeated_in_release, found.members);
+  EXPECT_FALSE(not_comparable(found));
+}
+
 TEST(Disclosure, FewRowsAreTooFewToSay) {
   EXPECT_TRUE(attack(rows_of(1, 400), rows_of(2, 2), rows_of(3, 400), {}).attacks.empty());
   EXPECT_TRUE(attack(rows_of(1, 99), rows_of(2, 400), rows_of(3, 400), {}).attacks.empty());

@@ -72,6 +72,15 @@ TEST_F(SummaryTest, TheAttackThatFindsMostIsJudged) {
   EXPECT_TRUE(is_bad("Too few rows"));
 }
 
+TEST_F(SummaryTest, AColumnThatIsGuessedOfMembersAloneIsTold) {
+  Disclosure found;
+  found.attacks = {{"one", {0.5, 0.45, 0.55}, {0.01, 0.0, 0.04}}};
+  found.inferences = {{0, {0.9, 0.88, 0.92}, {0.7, 0.67, 0.73}}, {1, {0.7, 0.67, 0.73}, {0.7, 0.67, 0.73}}};
+  real_.disclosure = found;
+  EXPECT_TRUE(is_bad("Of 2 columns that were guessed from the others 1 is guessed better"));
+  EXPECT_FALSE(is_bad("not to be told from a coin"));
+}
+
 TEST_F(SummaryTest, TestNoiseIsNotPraised) {
   EXPECT_TRUE(is_bad("There is no guarantee"));
   m_.samples.emplace();
