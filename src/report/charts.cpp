@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "html.hpp"
+#include "muffle/core/html_text.hpp"
 
 namespace muffle::report {
 namespace {
@@ -15,7 +16,7 @@ constexpr double kWidth = 340, kHeight = 150, kLeft = 34, kBottom = 22, kTop = 8
 std::string opening(double width, double height, std::string_view title, std::string_view description) {
   return fmt::format(
       "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title><desc>{}</desc>",
-      width, height, escaped(title), escaped(title), escaped(description));
+      width, height, html_escaped(title), html_escaped(title), html_escaped(description));
 }
 
 /// Not longer than so many characters; whole ones of UTF-8.
@@ -74,7 +75,7 @@ std::string bar_chart(const BarChart& chart) {
     out += fmt::format(
         "<g><title>{}</title><rect class=\"syn\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
         "height=\"{:.1f}\"/>",
-        escaped(says), x + 0.08 * each, y, 0.84 * each, kHeight - kBottom - y);
+        html_escaped(says), x + 0.08 * each, y, 0.84 * each, kHeight - kBottom - y);
     if (band != nullptr) {
       const double high = y_of(band->second), low = y_of(band->first);
       out +=
@@ -92,7 +93,7 @@ std::string bar_chart(const BarChart& chart) {
                      : k + 1 == shown ? kWidth - kRight
                                       : kLeft + each * (static_cast<double>(i) + 0.5);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, kHeight - 8, anchor,
-                       escaped(shortened(chart.labels[i], 13)));
+                       html_escaped(shortened(chart.labels[i], 13)));
   }
   return out + "</svg>";
 }
@@ -104,7 +105,7 @@ std::string heat_map(const HeatMap& map) {
   std::string out = opening(kNames + side, kNames + side, map.title, map.description);
   for (std::size_t i = 0; i < n; ++i) {
     const double at = kNames + cell * (static_cast<double>(i) + 0.7);
-    const std::string name = escaped(shortened(map.names[i], 19));
+    const std::string name = html_escaped(shortened(map.names[i], 19));
     out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kNames - 4, at, name);
     out +=
         fmt::format("<text transform=\"translate({:.1f},{}) rotate(-60)\">{}</text>", at, kNames - 4, name);
@@ -117,8 +118,8 @@ std::string heat_map(const HeatMap& map) {
           "height=\"{:.0f}\">"
           "<title>{}, {}: {:.2f}</title></rect>",
           below ? "heat" : "heat2", value, kNames + cell * static_cast<double>(j),
-          kNames + cell * static_cast<double>(i), cell - 1, cell - 1, escaped(map.names[i]),
-          escaped(map.names[j]), value);
+          kNames + cell * static_cast<double>(i), cell - 1, cell - 1, html_escaped(map.names[i]),
+          html_escaped(map.names[j]), value);
     }
   }
   return out + "</svg>";

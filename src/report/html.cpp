@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "muffle/core/html_text.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle::report {
@@ -49,39 +50,15 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+void Page::heading(std::string_view text) { html_ += fmt::format("<h3>{}</h3>\n", html_escaped(text)); }
+void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", html_escaped(text)); }
+void Page::note(std::string_view text) {
+  html_ += fmt::format("<p class=\"note\">{}</p>\n", html_escaped(text));
 }
-
-void Page::heading(std::string_view text) { html_ += fmt::format("<h3>{}</h3>\n", escaped(text)); }
-void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", escaped(text)); }
-void Page::note(std::string_view text) { html_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(text)); }
 
 void Page::list(const std::vector<std::string>& items) {
   html_ += "<ul>\n";
-  for (const std::string& item : items) html_ += fmt::format("<li>{}</li>\n", escaped(item));
+  for (const std::string& item : items) html_ += fmt::format("<li>{}</li>\n", html_escaped(item));
   html_ += "</ul>\n";
 }
 
@@ -91,15 +68,15 @@ void Page::table(const TextTable& table) {
     html_ += "<tr>";
     for (std::size_t c = 0; c < table.header.size(); ++c) {
       const bool numbers = !table.rows.empty() && c < table.rows[0].size() && is_number(table.rows[0][c]);
-      html_ +=
-          fmt::format("<th scope=\"col\"{}>{}</th>", numbers ? " class=\"n\"" : "", escaped(table.header[c]));
+      html_ += fmt::format("<th scope=\"col\"{}>{}</th>", numbers ? " class=\"n\"" : "",
+                           html_escaped(table.header[c]));
     }
     html_ += "</tr>\n";
   }
   for (const auto& row : table.rows) {
     html_ += "<tr>";
     for (const std::string& cell : row)
-      html_ += fmt::format("<td{}>{}</td>", is_number(cell) ? " class=\"n\"" : "", escaped(cell));
+      html_ += fmt::format("<td{}>{}</td>", is_number(cell) ? " class=\"n\"" : "", html_escaped(cell));
     html_ += "</tr>\n";
   }
   html_ += "</table></div>\n";
@@ -109,20 +86,20 @@ void Page::lines(std::string_view text) {
   html_ += "<pre>";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    html_ += escaped(text.substr(at, end - at)) + "\n";
+    html_ += html_escaped(text.substr(at, end - at)) + "\n";
     at = end + 1;
   }
   html_ += "</pre>\n";
 }
 
 void Page::folded(std::string_view title, std::string_view text) {
-  html_ += fmt::format("<details open><summary>{}</summary>\n", escaped(title));
+  html_ += fmt::format("<details open><summary>{}</summary>\n", html_escaped(title));
   lines(text);
   html_ += "</details>\n";
 }
 
 void Page::figure(std::string_view markup, std::string_view caption) {
-  html_ += fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", markup, escaped(caption));
+  html_ += fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", markup, html_escaped(caption));
 }
 
 void Page::begin_grid() { html_ += "<div class=\"grid\">\n"; }
@@ -130,7 +107,8 @@ void Page::end_grid() { html_ += "</div>\n"; }
 
 std::string document(std::string_view title, std::string_view kind, std::string_view mark,
                      const std::vector<Part>& parts) {
-  const std::string marked = mark.empty() ? "" : fmt::format("<p class=\"mark\">{}</p>\n", escaped(mark));
+  const std::string marked =
+      mark.empty() ? "" : fmt::format("<p class=\"mark\">{}</p>\n", html_escaped(mark));
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"muffle-report\" content=\"{}\">\n"
@@ -138,15 +116,16 @@ std::string document(std::string_view title, std::string_view kind, std::string_
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "img-src data:\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n"
       "<style>\n{}</style>\n</head>\n<body>\n",
-      escaped(kind), escaped(title), kStyle);
+      html_escaped(kind), html_escaped(title), kStyle);
   if (!mark.empty())
-    out += fmt::format("<div class=\"every\">{}</div>\n", escaped(mark.substr(0, mark.find(':'))));
-  out += fmt::format("<h1>{}</h1>\n{}<nav>", escaped(title), marked);
-  for (const Part& part : parts) out += fmt::format("<a href=\"#{}\">{}</a> ", part.id, escaped(part.title));
+    out += fmt::format("<div class=\"every\">{}</div>\n", html_escaped(mark.substr(0, mark.find(':'))));
+  out += fmt::format("<h1>{}</h1>\n{}<nav>", html_escaped(title), marked);
+  for (const Part& part : parts)
+    out += fmt::format("<a href=\"#{}\">{}</a> ", part.id, html_escaped(part.title));
   out += "</nav>\n";
   for (const Part& part : parts)
-    out += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}{}</section>\n", part.id, escaped(part.title),
-                       marked, part.html);
+    out += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}{}</section>\n", part.id,
+                       html_escaped(part.title), marked, part.html);
   return out + "</body>\n</html>\n";
 }
 

@@ -6,10 +6,6 @@
 
 namespace muffle::report {
 
-/// Text that may be a stranger's, as HTML shows it: no tag, attribute, control character or mark that turns
-/// the direction comes out of it.
-std::string escaped(std::string_view text);
-
 /// Cells as text. Those that begin as a number does stand right.
 struct TextTable {
   std::vector<std::string> header;

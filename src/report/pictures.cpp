@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "html.hpp"
+#include "muffle/core/html_text.hpp"
 #include "muffle/schema/png_bytes.hpp"
 
 namespace muffle::report {
@@ -46,8 +47,8 @@ std::string picture(const schema::Schema& schema, std::span<const std::vector<do
                     sodium_base64_VARIANT_ORIGINAL);
   text.pop_back();
   const std::size_t shown = width < 200 ? width * 3 : width < 500 ? width * 2 : width;
-  return fmt::format("<img alt=\"{}\" width=\"{}\" src=\"data:image/png;base64,{}\">", escaped(title), shown,
-                     text);
+  return fmt::format("<img alt=\"{}\" width=\"{}\" src=\"data:image/png;base64,{}\">", html_escaped(title),
+                     shown, text);
 }
 
 }  // namespace muffle::report

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/html_text.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
@@ -118,34 +119,11 @@ std::string of_rounds(const RoundStatus& s) {
   return s.rounds > 1 ? fmt::format(" (round {} of {})", s.number, s.rounds) : "";
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string rows(const char* role, const std::vector<RoundStatus::Party>& parties) {
   std::string out;
   for (const RoundStatus::Party& p : parties)
-    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n", escaped(p.name), role,
-                       p.answered ? "done" : "open", escaped(p.state));
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n", html_escaped(p.name),
+                       role, p.answered ? "done" : "open", html_escaped(p.state));
   return out;
 }
 
@@ -153,7 +131,7 @@ std::string aside_list(const std::vector<SetAside>& aside) {
   if (aside.empty()) return {};
   std::string out = "<p>Kept aside:</p>\n<ul>\n";
   for (const SetAside& a : aside)
-    out += fmt::format("<li><code>{}</code>: {}</li>\n", escaped(a.name), escaped(a.why));
+    out += fmt::format("<li><code>{}</code>: {}</li>\n", html_escaped(a.name), html_escaped(a.why));
   return out + "</ul>\n";
 }
 
@@ -328,7 +306,7 @@ std::string status_html(const std::vector<RoundStatus>& rounds, const std::vecto
         "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
         "{}{}. As of {}. Fewer than {} contributions make no release.</p>\n"
         "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
-        escaped(s.title + of_rounds(s)), s.id, escaped(s.stage), date_in_words(s.contribute_until),
+        html_escaped(s.title + of_rounds(s)), s.id, html_escaped(s.stage), date_in_words(s.contribute_until),
         date_in_words(s.open_until), stand_ins_in_words(s), date_in_words(s.now), s.least,
         rows("site", s.sites), rows("key holder", s.holders));
     out += aside_list(s.set_aside);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "muffle/core/html_text.hpp"
 #include "muffle/core/text.hpp"
 
 namespace muffle {
@@ -29,6 +30,10 @@ TEST(Printable, BytesThatAreNoUtf8AreQuestionMarks) {
   EXPECT_EQ(printable("\xe2\x80"), std::string(2, '?'));
   EXPECT_EQ(printable("\xc0\x9b|\xe0\x82\x9b"), std::string(2, '?') + "|" + std::string(3, '?'));
   EXPECT_EQ(printable("\xed\xa0\x80|\xf4\x90\x80\x80"), std::string(3, '?') + "|" + std::string(4, '?'));
+}
+
+TEST(Printable, HasNoMarksInHtml) {
+  EXPECT_EQ(html_escaped("a<b>&\"'c\x1b"), "a&lt;b&gt;&amp;&quot;&#39;c?");
 }
 
 }  // namespace

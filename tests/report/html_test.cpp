@@ -18,7 +18,6 @@ void expect_harmless(const std::string& html) {
 }
 
 TEST(Html, WhatFilesSayIsText) {
-  EXPECT_EQ(escaped("a<b>&\"'c"), "a&lt;b&gt;&amp;&quot;&#39;c");
   Page page;
   page.heading(kHostile);
   page.paragraph(kHostile);
