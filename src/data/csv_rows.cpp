@@ -390,7 +390,6 @@ void CsvRows::check_beginning(std::string_view row) const {
       {"\xD0\xCF\x11\xE0"sv, "an old spreadsheet: save it as CSV"},
       {"PAR1\x15"sv, "a Parquet file: write it as CSV"},  // PAR1 alone may name a column
       {"SQLite format 3"sv, "a database: write its table as CSV"},
-      {"BZh91AY&SY"sv, "a file that bzip2 compressed: unpack it, or use gzip"},
       {"\xFD\x37zXZ"sv, "a file that xz compressed: unpack it, or use gzip"},
       {"\x28\xB5\x2F\xFD"sv, "a file that zstd compressed: unpack it, or use gzip"},
       {"{\""sv, "a JSON file: write it as CSV"},
@@ -401,6 +400,8 @@ void CsvRows::check_beginning(std::string_view row) const {
   for (const auto& [beginning, kind] : kOthers) {
     if (row.starts_with(beginning)) throw malformed("is that of " + std::string(kind));
   }
+  if (row.starts_with("BZh") && row.substr(3, 7).ends_with("1AY&SY"))  // between them the level, 1 to 9
+    throw malformed("is that of a file that bzip2 compressed: unpack it, or use gzip");
 }
 
 /// @throws DataError  it has a byte that no text in UTF-8 has.

@@ -80,6 +80,15 @@ bool one_by_one(Node& node) {
 
 }  // namespace
 
+bool hides_code(const torch::jit::Module& module) {
+  static const std::set<std::string> kCalls{"prim::fork",         "prim::awaitable",  "prim::Closure",
+                                            "prim::CallFunction", "prim::CallMethod", "prim::PythonOp",
+                                            "prim::rpc_async",    "prim::rpc_remote", "prim::rpc_sync"};
+  return !all_nodes(*code_of(module)->block(), [](Node& node) {
+    return !node.hasAttribute(c10::attr::Subgraph) && !kCalls.contains(node.kind().toQualString());
+  });
+}
+
 bool keeps_state(const torch::jit::Module& module) {
   const auto graph = code_of(module);
   const torch::jit::AliasDb aliases(graph);
@@ -90,7 +99,7 @@ bool keeps_state(const torch::jit::Module& module) {
 }
 
 bool tells(const torch::jit::Module& module) {
-  static const std::set<std::string> kTelling{"prim::Print", "aten::warn", "aten::save"};
+  static const std::set<std::string> kTelling{"prim::Print", "aten::warn", "aten::save", "aten::from_file"};
   return !all_nodes(*code_of(module)->block(),
                     [](Node& node) { return !kTelling.contains(node.kind().toQualString()); });
 }

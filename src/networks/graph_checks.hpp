@@ -8,6 +8,9 @@ struct Module;
 // one record each (docs/math.md, "feature maps").
 namespace muffle::networks {
 
+/// It runs code that is not read here: in the background (torch.jit.fork), or by what its values turn out to
+/// be (interfaces). The other checks hold for a network that does not.
+bool hides_code(const torch::jit::Module& module);
 /// It changes attributes of its own while it runs, so that one image's outputs could depend on those before
 /// it.
 bool keeps_state(const torch::jit::Module& module);

@@ -130,6 +130,10 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
     opened->module = torch::jit::load(in, torch::kCPU);
     opened->module.eval();
     for (torch::Tensor parameter : opened->module.parameters()) parameter.set_requires_grad(false);
+    if (hides_code(opened->module))
+      throw ConfigError(
+          "it runs code that muffle cannot look into, in the background (torch.jit.fork) or behind an "
+          "interface");
     if (keeps_state(opened->module))
       throw ConfigError(
           "it changes its own attributes while it runs, so that one image's outputs could depend on "
@@ -146,6 +150,7 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
             "its manifest declares signs = \"non-negative\", and of a public image it makes negative "
             "numbers");
     }
+    (void)opened->run(trial_images(1, spec));  // so it sees them where images are not treated apart
     opened->module.to(like.device());
     opened->module.to(torch::typeMetaToScalarType(like.dtype()));
     opened->mean = opened->mean.to(like);

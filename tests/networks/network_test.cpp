@@ -43,6 +43,7 @@ class NetworkFiles : public ::testing::Test {
   }
   /// Of the map or of its block.
   void refuses(const NetworkFile& network, std::initializer_list<std::string> parts) {
+    SCOPED_TRACE(network.body + network.forked);
     test::expect_error(ExitCode::kConfig, parts,
                        [&] { make_network_block(*perceptual({}, kImages, written(network)), {}); });
   }
@@ -96,8 +97,20 @@ TEST_F(NetworkFiles, NoImageHasAPartInAnothersOutputs) {
       {"attributes"});
   for (const char* body : {"    print(x)\n    return [torch.sigmoid(x)]\n",
                            "    if bool(x.sum() > 1e9):\n      print(x)\n    return [torch.sigmoid(x)]\n",
+                           "    torch.warn(str(x), 2)\n    return [torch.sigmoid(x)]\n",
+                           "    seen = torch.from_file('/tmp/muffle-network-test', True, 192)\n"
+                           "    seen.copy_(x[0].flatten())\n"
+                           "    return [torch.sigmoid(x + seen.mean())]\n",
                            "    torch.save(x, '/tmp/muffle-network-test')\n    return [torch.sigmoid(x)]\n"})
     refuses({.body = body, .layers = one}, {"would tell of records"});
+  for (const char* forked : {"    print(x)\n    return x\n", "    return self.b.add_(x.mean())\n"})
+    refuses({.body = "    return [torch.sigmoid(x)]\n", .layers = one, .forked = forked},
+            {"cannot look into", "torch.jit.fork"});
+  // Where images are seen one by one, a batch of one is what it is tried with.
+  refuses(
+      {.body = "    return [torch.sigmoid(x).reshape([3 * (x.size(0) - 1) // (x.size(0) - 1), 3, 8, 8])]\n",
+       .layers = one},
+      {"cannot be used"});
   const auto tile = [&](const std::string& body) {
     const auto map = perceptual({}, kImages, written({.body = body, .signs = "any", .layers = one}));
     const auto block = make_network_block(*map, {});
@@ -120,16 +133,25 @@ TEST_F(NetworkFiles, NoImageHasAPartInAnothersOutputs) {
 
 TEST_F(NetworkFiles, WhatANetworkSaysOfAnImageIsNotShown) {
   const std::string one = R"([{"name": "s", "channels": 3, "height": 8, "width": 8}])";
-  const auto map =
-      perceptual({}, kImages,
-                 written({.body = "    assert bool(x.max() < 1e6), str(x)\n    return [torch.sigmoid(x)]\n",
-                          .layers = one}));
+  const auto map = perceptual(
+      {}, kImages,
+      written({.body = "    assert bool(x.max() < 1e6), 'SEEN ' + str(x)\n    return [torch.sigmoid(x)]\n",
+               .layers = one}));
   const auto block = make_network_block(*map, {});
   std::vector<float> image(192, 0.5f);
   EXPECT_NO_THROW((void)features::features_of(*block, image.data()));
   image[7] = 1.25e9f;
-  test::expect_error(ExitCode::kConfig, {"fails on an image", "not shown"},
-                     [&] { (void)features::features_of(*block, image.data()); });
+  test::expect_error(ExitCode::kConfig, {"fails on an image", "not shown"}, [&] {
+    try {
+      (void)features::features_of(*block, image.data());
+    } catch (const Error& e) {
+      for (const std::string& told : {std::string(e.what()), e.local_detail()}) {
+        EXPECT_EQ(told.find("SEEN"), std::string::npos) << told;
+        EXPECT_EQ(told.find("1.25"), std::string::npos) << told;
+      }
+      throw;
+    }
+  });
 }
 
 TEST_F(NetworkFiles, AnotherFileInItsPlaceIsRefused) {

@@ -25,6 +25,20 @@ std::filesystem::path write_network(const std::filesystem::path& path, const Net
   module.register_parameter("b", numbers({5}, 3), false);
   module.register_attribute("seen", c10::FloatType::get(), 0.0);
   module.define("def forward(self, x):\n" + network.body);
+  if (!network.forked.empty()) {
+    module.define("def side(self, x):\n" + network.forked);
+    const auto graph = module.get_method("forward").graph();
+    torch::jit::Node* const fork = graph->create(c10::prim::fork, graph->inputs().vec(), 1);
+    fork->g_(c10::attr::Subgraph, module.get_method("side").graph()->copy());
+    fork->output()->setType(c10::FutureType::create(c10::TensorType::get()));
+    graph->prependNode(fork);
+    // What it says is used, or the compiler would leave it out.
+    const torch::jit::WithInsertPoint after(fork->next());
+    torch::jit::Value* const x = graph->inputs().at(1);
+    torch::jit::Value* const said = graph->insert(c10::aten::wait, {fork->output()});
+    torch::jit::Value* const sum = graph->insert(c10::aten::add, {x, said});
+    x->replaceAllUsesAfterNodeWith(sum->node(), sum);
+  }
   torch::jit::ExtraFilesMap extra;
   const std::string side = std::to_string(network.side);
   extra["muffle.json"] =

@@ -22,7 +22,9 @@ struct NetworkFile {
   std::string signs = "non-negative";
   std::string layers =
       R"([{"name": "first", "channels": 4, "height": 8, "width": 8}, {"name": "second", "channels": 5, "height": 4, "width": 4}])";
-  int side = 8;               ///< height and width of its images
+  std::string forked =
+      {};        ///< body of `def side(self, x):`, which forward() runs in the background; empty: none
+  int side = 8;  ///< height and width of its images
   std::string manifest = {};  ///< all of it; empty: made of the above; "none": the file has no manifest
 };
 
