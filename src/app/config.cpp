@@ -66,7 +66,8 @@ bool has_section(const std::vector<Key>& keys, const std::string& name) {
 /// lies now; "adult.toml" or "configs/adult.toml".
 std::string found_here_or_installed(const std::string& name) {
   namespace fs = std::filesystem;
-  const WatchedStep step("looking for", name);
+  const fs::path looked_for = name;
+  const WatchedStep step("looking for", looked_for);
   std::error_code error;
   if (fs::exists(name, error) || fs::path(name).is_absolute()) return name;
   // In PREFIX/bin, or in PREFIX/libexec/muffle (program_light.cpp).

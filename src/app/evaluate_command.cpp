@@ -43,11 +43,12 @@ bool scores_are_private(const std::filesystem::path& file) {
 }  // namespace
 
 void require_held_out(Context& context) {
-  const data::DataSpec test = context.config.data.test();
+  data::DataSpec test = context.config.data.test(), own = context.config.data;
+  test.heartbeat =
+      own.heartbeat = [&context] { context.comm.check_peers("looking for the held-out records"); };
   if (!context.m_is_private || test.features.empty() || !context.config.data.generate.empty()) return;
   comm::agree(context.comm, "looking for the held-out records", true, [&] {
-    if (!context.comm.is_root() || !data::share_records(test, context.config.data, context.comm.size()))
-      return;
+    if (!context.comm.is_root() || !data::share_records(test, own, context.comm.size())) return;
     throw ConfigError(
         "data.test_features names the release's own records. Scores on them tell how many there are, which "
         "is private here (privacy.adjacency). Name records that the release did not see, or leave it out.");
@@ -67,12 +68,13 @@ void evaluate(Context& context, const std::filesystem::path& given,
   data::DataSpec train = records_of(context);
   data.dir = train.dir;
   if (context.m_is_private) train.records = 0;
+  data.heartbeat = train.heartbeat = [&context] { context.comm.check_peers("evaluating"); };
   // The other ranks sleep meanwhile: root may use their cores too.
   const evaluate::Subject subject{samples_file,
                                   data.test(),
                                   train,
                                   context.threads * context.comm.local_size(),
-                                  [&context] { context.comm.check_peers("evaluating"); },
+                                  train.heartbeat,
                                   release_file,
                                   context.config.features.assets(context.config.data.schema)};
   const bool reads_records = context.config.evaluate.reads_real_records();

@@ -62,8 +62,7 @@ report::RealRecords real_records(ConfigSources sources, const ReportCommand& com
   if (!test.features.empty() && data::share_records(test, config.data, 1))
     throw ConfigError(
         "data.test_features names the release's own records, so every attack would find nothing, whatever "
-        "there "
-        "is to be found. Name records that the release did not see, or leave it out.");
+        "there is to be found. Name records that the release did not see, or leave it out.");
   return {config.data, test, command.run.empty() ? fs::path() : fs::path(command.run) / kMetricsFile};
 }
 
@@ -73,13 +72,14 @@ void round_times_of(const report::PublicFiles& files, const ReportCommand& comma
   constexpr std::time_t kClocksDiffer = 600;  // on servers
   std::vector<fs::path> looked_at{files.release, crypto::signature_file(files.release),      files.model,
                                   files.samples, files.samples.parent_path() / kSamplesJson, files.ledger};
-  if (!command.run.empty()) {
-    for (const char* name : {kConfigFile, kMetricsFile, "."})
-      looked_at.push_back(fs::path(command.run) / name);
-  }
+  looked_at.push_back(out);
   looked_at.push_back(fs::absolute(out).parent_path());
   for (const fs::path& file : looked_at) {
     if (!file.empty()) round_own_times(file, begun - kClocksDiffer);
+  }
+  for (const fs::path& whole :
+       {fs::path(command.run), files.samples}) {  // samples in parts, or a folder of pictures
+    if (!whole.empty()) round_times(whole, begun - kClocksDiffer);
   }
 }
 
@@ -91,8 +91,7 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
   if (!command.is_private && names_real)
     throw UsageError(
         "real records, or settings that name them, are for a private report: say --private. A public one is "
-        "made "
-        "of the release, the model and the samples alone.");
+        "made of the release, the model and the samples alone.");
   report::PublicFiles files;
   files.release = named_or_in(command.release, command.run, kReleaseFile);
   if (files.release.empty())
@@ -104,10 +103,16 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
   fs::path out = command.out;
   if (out.empty())
     out = fs::path(command.run) / (command.is_private ? report::kPrivateName : report::kPublicName);
-  const report::Report made = command.is_private
-                                  ? report::private_report(files, real_records(sources, command), {})
-                                  : report::public_report(files, {});
-  report::write_report(out, made);
+  report::require_writable(out, command.is_private);
+  report::Report made;
+  try {
+    made = command.is_private ? report::private_report(files, real_records(sources, command), {})
+                              : report::public_report(files, {});
+    report::write_report(out, made);
+  } catch (...) {
+    if (command.is_private) round_times_of(files, command, out, begun);
+    throw;
+  }
   if (made.m_is_private) round_times_of(files, command, out, begun);
   if (!made.is_guaranteed)
     printed << fmt::format(

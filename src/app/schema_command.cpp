@@ -143,13 +143,10 @@ std::string comment_of_draft(const data::DataSpec& spec, bool guessed, bool samp
   if (guessed) {
     text +=
         "A type that is a guess is from a look at the private records, and so are the notation of its "
-        "fields, the step and the decimals of whole numbers that are written with a point,\n"
-        "that numbers are codes, that times are round, that texts stand among numbers, that no row has a "
-        "value "
-        "in a column, and the form of fields in a\nnotation that muffle does not know: check each before "
-        "this "
-        "file leaves you.\n"
-        "Nothing else here is from the file's rows.\n";
+        "fields, the step and the decimals of whole numbers that are written with a point,\nthat numbers are "
+        "codes, that times are round, that texts stand among numbers, that no row has a value in a column, "
+        "and the form of fields in a\nnotation that muffle does not know: check each before this file leaves "
+        "you.\nNothing else here is from the file's rows.\n";
   }
   if (sampled) {
     text +=

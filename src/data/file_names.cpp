@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -51,8 +52,16 @@ std::vector<std::string> files_of(const DataSpec& spec, int rank) {
 
 namespace {
 
+/// What a disk that hangs is said to be asked for: a picture's own name may be private.
+std::filesystem::path shown_of(const DataSpec& spec) {
+  return std::filesystem::path(spec.dir) / spec.features;
+}
+
 /// Content decides. Of files of other sizes nothing is read.
-bool same_content(const std::string& one, const std::string& other) {
+bool same_content(const std::string& one, const std::string& other, const std::filesystem::path& shown,
+                  const Heartbeat& heartbeat) {
+  std::optional<WatchedStep> step;
+  step.emplace("comparing records with", shown);
   InputFile mine(one, "a record file", ""), theirs(other, "a record file", "");
   if (mine.size() != theirs.size() || mine.size() == 0) return false;
   constexpr std::size_t kAtATime = std::size_t{1} << 20;
@@ -68,6 +77,9 @@ bool same_content(const std::string& one, const std::string& other) {
     return filled;
   };
   for (;;) {
+    beat(heartbeat);
+    step.reset();
+    step.emplace("comparing records with", shown);
     const std::size_t n = fill(mine, a);
     if (fill(theirs, b) != n || !std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()))
       return false;
@@ -75,7 +87,7 @@ bool same_content(const std::string& one, const std::string& other) {
   }
 }
 
-bool same_file(const std::string& one, const std::string& other) {
+bool same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   const WatchedStep step("looking at", one);
   std::error_code none;
   return std::filesystem::equivalent(one, other, none) && !none;
@@ -96,8 +108,11 @@ std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
   for (int rank = 0; rank < (names_rank(spec, spec.features) ? ranks : 1); ++rank) {
     try {
       for (Format::Part& part : find_format(spec.format).parts(spec, rank)) out.push_back(std::move(part));
-    } catch (const DataError&) {  // whoever opens them says what is wrong
-    } catch (const IoError&) {    // what is not here is nothing that both have
+    } catch (const DataError&) {
+      // Whoever opens them says what is wrong. But of pictures the same ones may be named in another way,
+      // too.
+      if (find_format(spec.format).holds_pictures()) throw;
+    } catch (const IoError&) {  // what is not here is nothing that both have
     }
   }
   return out;
@@ -106,10 +121,11 @@ std::vector<Format::Part> parts_of(const DataSpec& spec, int ranks) {
 /// Files by what tells a file from others on its disk, and by their sizes.
 struct Files {
   using Key = std::tuple<std::uint64_t, std::uint64_t, std::string>;  ///< device, inode, array
-  explicit Files(const std::vector<Format::Part>& parts, const Heartbeat& heartbeat) {
+  Files(const std::vector<Format::Part>& parts, const std::filesystem::path& shown,
+        const Heartbeat& heartbeat) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (i % kFilesABeat == 0) beat(heartbeat);
-      const WatchedStep step("looking at", std::filesystem::path(parts[i].file).parent_path());
+      const WatchedStep step("looking at", shown);
       struct stat status {};
       if (::stat(parts[i].file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
       keys.emplace(status.st_dev, status.st_ino, parts[i].array);
@@ -122,7 +138,8 @@ struct Files {
 };
 
 /// What a file begins with: tells most of one size apart. Empty: it cannot be read.
-std::string beginning(const std::string& file) {
+std::string beginning(const std::string& file, const std::filesystem::path& shown) {
+  const WatchedStep step("comparing records with", shown);
   constexpr std::size_t kBytes = 4096;
   std::string out(kBytes, '\0');
   try {
@@ -139,21 +156,21 @@ std::string beginning(const std::string& file) {
 
 /// Of files of one size.
 bool any_same(const std::vector<std::string>& mine, const std::vector<std::string>& theirs,
-              const Heartbeat& heartbeat) {
+              const std::filesystem::path& shown, const Heartbeat& heartbeat) {
   std::multimap<std::string, std::string> known;
   for (const std::string& file : mine) {
     if (known.size() % 64 == 0) beat(heartbeat);
-    known.emplace(beginning(file), file);
+    known.emplace(beginning(file, shown), file);
   }
   std::size_t seen = 0;
   for (const std::string& file : theirs) {
     if (seen++ % 64 == 0) beat(heartbeat);
-    const std::string begins = beginning(file);
+    const std::string begins = beginning(file, shown);
     if (begins.empty()) continue;
     const auto [first, end] = known.equal_range(begins);
     for (auto it = first; it != end; ++it) {
       try {
-        if (same_content(it->second, file)) return true;
+        if (same_content(it->second, file, shown, heartbeat)) return true;
       } catch (const IoError&) {  // gone meanwhile
       }
     }
@@ -173,8 +190,7 @@ bool names_file(const DataSpec& spec, const std::filesystem::path& file) {
         if (path.find_first_of("*?[") != std::string::npos) {
           for (std::string& match : matches(path)) all.push_back(std::move(match));
         }
-        if (std::ranges::any_of(all, [&](const auto& one) { return same_file(one, file.string()); }))
-          return true;
+        if (std::ranges::any_of(all, [&](const auto& one) { return same_file(one, file); })) return true;
       }
       at = end + 1;
     }
@@ -183,13 +199,15 @@ bool names_file(const DataSpec& spec, const std::filesystem::path& file) {
 }
 
 bool share_records(const DataSpec& one, const DataSpec& other, int ranks) {
-  const Files mine(parts_of(one, ranks), other.heartbeat), theirs(parts_of(other, ranks), other.heartbeat);
+  const std::filesystem::path shown = shown_of(other);
+  const Files mine(parts_of(one, ranks), shown, other.heartbeat);
+  const Files theirs(parts_of(other, ranks), shown, other.heartbeat);
   for (const Files::Key& key : mine.keys) {
     if (theirs.keys.contains(key)) return true;
   }
   for (const auto& [size, files] : mine.sizes) {
     const auto of_that_size = theirs.sizes.find(size);
-    if (of_that_size != theirs.sizes.end() && any_same(files, of_that_size->second, other.heartbeat))
+    if (of_that_size != theirs.sizes.end() && any_same(files, of_that_size->second, shown, other.heartbeat))
       return true;
   }
   return false;

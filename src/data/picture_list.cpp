@@ -219,8 +219,7 @@ DataError unusable_picture(const std::string& folder, const std::string& local) 
   return DataError(
       "a picture in '" + folder +
           "' is no record: it is no PNG or JPEG, damaged or cut off, missing, too large, or has other "
-          "channels "
-          "or another size than data.shape says (data.resize). Mend it, take it out, or correct the "
+          "channels or another size than data.shape says (data.resize). Mend it, take it out, or correct the "
           "configuration: the rank's own log says which it is and why, and so does `muffle check`.",
       LocalDetail{printable(local)});
 }

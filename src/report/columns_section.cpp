@@ -110,8 +110,7 @@ void public_columns(const PublicMaterial& m, Page& page) {
   page.paragraph(
       distances.empty()
           ? "What synthetic rows have in each column, on its own values. The release holds no counts of "
-            "these "
-            "columns, so its noise cannot be drawn beside them."
+            "these columns, so its noise cannot be drawn beside them."
           : "What synthetic rows have in each column, on its own values, and what the release says of the "
             "same bins: "
             "the band holds the true share in 95 of 100 cases. Numbers are cut where the release's counts "
@@ -132,8 +131,7 @@ void public_columns(const PublicMaterial& m, Page& page) {
     if (m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne)
       page.note(
           "Shares are of the number of records that the release's noisy counts say; the noise of that number "
-          "is "
-          "left out of the bands.");
+          "is left out of the bands.");
     std::vector<std::size_t> farthest;
     for (const ColumnDistance& d : distances) farthest.push_back(d.column);
     for (const std::size_t j : order) {

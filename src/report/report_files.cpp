@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -20,10 +21,13 @@ bool says(std::string_view beginning, const char* kind) {
 
 /// By what the file says itself, not by its name.
 void require_same_kind(const fs::path& path, bool is_private) {
-  constexpr std::size_t kBeginning = 512, kMostReport = std::size_t{1} << 30;
   if (!is_there(path, "the report's file", "Nothing was written.")) return;
-  const std::string there = read_file(path, kMostReport);
-  const std::string_view beginning = std::string_view(there).substr(0, kBeginning);
+  std::string beginning(512, '\0');
+  InputFile there(path, "a report", "Choose another name.");
+  std::size_t n = 0;
+  for (std::size_t got = 1; got > 0 && n < beginning.size(); n += got)
+    got = there.read(std::as_writable_bytes(std::span(beginning)).subspan(n));
+  beginning.resize(n);
   if (is_private ? says(beginning, "private") : says(beginning, "public") || says(beginning, "not-private"))
     return;
   throw ConfigError(
@@ -48,17 +52,27 @@ void write_private(const fs::path& path, const std::string& text) {
     fs::remove(beside, none);
     throw IoError(fmt::format("cannot write '{}': {}.", path.string(), std::strerror(error)));
   }
-  move_into_place(beside, path);
+  try {
+    move_into_place(beside, path);
+  } catch (const IoError&) {
+    std::error_code none;
+    fs::remove(beside, none);
+    throw;
+  }
 }
 
 }  // namespace
 
-void write_report(const fs::path& path, const Report& report) {
-  if (report.is_private && path.filename() == kPublicName)
+void require_writable(const fs::path& path, bool is_private) {
+  if (is_private && path.filename() == kPublicName)
     throw ConfigError(fmt::format(
         "a private report is not written as '{}': that is what public ones are called. Choose another name.",
         path.string()));
-  require_same_kind(path, report.is_private);
+  require_same_kind(path, is_private);
+}
+
+void write_report(const fs::path& path, const Report& report) {
+  require_writable(path, report.is_private);
   if (report.is_private) {
     write_private(path, report.html);
   } else {

@@ -67,15 +67,8 @@ void ledger_and_signature(const PublicMaterial& m, Page& page) {
                                          : "nobody"});
   facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
   if (!a.ledger_charge.empty()) facts.rows.push_back({"its charge", a.ledger_charge});
-  if (v.ledger) {
-    const auto epsilon = privacy::epsilon_to_tell(v.ledger->spent_mu(), a.noise.delta);
-    facts.rows.push_back(
-        {"spent in all", fmt::format("epsilon {} at delta {}, by {} release(s) that the ledger has",
-                                     epsilon ? rounded_up_text(*epsilon, 4) : "above 100",
-                                     exact_text(a.noise.delta), v.ledger->charges.size())});
-  } else {
-    facts.rows.push_back({"spent in all", "not looked at: no ledger was named"});
-  }
+  facts.rows.push_back(
+      {"spent in all", v.ledger ? "as the statement below says" : "not looked at: no ledger was named"});
   facts.rows.push_back({"made by", "muffle " + a.muffle_version});
   page.table(facts);
   TextTable checks{{"check", "outcome", "detail"}, {}};
@@ -109,7 +102,8 @@ void public_settings(const PublicMaterial& m, Page& page) {
       shape += (shape.empty() ? "" : " x ") + std::to_string(side);
     page.table({{}, {{"a record", shape + " numbers"}, {"classes", std::to_string(a.schema.classes)}}});
   }
-  page.folded("The privacy statement in full", release::privacy_statement_text(a));
+  page.folded("The privacy statement in full",
+              release::privacy_statement_text(a, m.verification.ledger ? &*m.verification.ledger : nullptr));
 }
 
 }  // namespace muffle::report

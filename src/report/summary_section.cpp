@@ -88,8 +88,7 @@ std::vector<std::string> unsettled(const PublicMaterial& m) {
   if (!m.artifact().is_private)
     out.emplace_back(
         "There is no guarantee: whoever has the seed takes the noise off. Samples and model are as private "
-        "as "
-        "the records.");
+        "as the records.");
   for (const release::Check& check : v.checks) {
     if (check.outcome == release::Check::Outcome::kFail)
       out.push_back(fmt::format("The check '{}' FAILED: {}", check.name, check.detail));

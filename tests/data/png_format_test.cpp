@@ -387,6 +387,9 @@ TEST_F(Pictures, AnyPictureThatIsInBothIsNotHeldOut) {
   EXPECT_FALSE(share_records(one, other, 1));
   other.features = "absent";
   EXPECT_FALSE(share_records(one, other, 1));
+  // Where a folder holds what is no picture, a table of it names its pictures all the same.
+  put("all/README.txt", "pictures of animals");
+  EXPECT_THROW((void)share_records(one, whole, 1), DataError);
 }
 
 #ifdef MUFFLE_CIFAR_JPEGS

@@ -17,6 +17,7 @@ class WatchedStep {
  public:
   /// Both must outlive it. @param doing  "reading"; @param what  usually a file.
   WatchedStep(const char* doing, const std::filesystem::path& what);
+  WatchedStep(const char* doing, const std::filesystem::path&& what) = delete;  // it would be gone
   ~WatchedStep();
   WatchedStep& operator=(WatchedStep&&) = delete;
 

@@ -46,6 +46,9 @@ Report private_report(const PublicFiles& files, const RealRecords& real, const H
 inline constexpr const char* kPublicName = "report.html";
 inline constexpr const char* kPrivateName = "report-private.html";
 
+/// What write_report() would refuse by the file's name, and by what is there: before any work is done.
+/// @throws ConfigError, IoError.
+void require_writable(const std::filesystem::path& path, bool is_private);
 /// Writes a report. A file that is there is replaced only if it is a report of the same kind, so that none
 /// takes another's place; a private one is this user's alone (0600) from its first byte on, and is not
 /// written under the name of a public one. @throws ConfigError  it would be; IoError.
