@@ -12,9 +12,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from sdmetrics.reports.single_table import QualityReport
 
 warnings.filterwarnings("ignore")
+from sdmetrics.reports.single_table import QualityReport  # noqa: E402, its own warning
+
 KINDS = {"integer": "numerical", "decimal": "numerical", "date": "datetime", "datetime": "datetime"}
 
 
@@ -33,27 +34,41 @@ def typed(path, kinds):
 
 
 def distance(a, b):
-    """Kolmogorov's and Smirnov's, of the values that are there."""
-    a, b = np.sort(a.dropna()), np.sort(b.dropna())
+    """Kolmogorov's and Smirnov's, of two lists of values."""
+    a, b = np.sort(a), np.sort(b)
     at = np.concatenate([a, b])
     shares = [np.searchsorted(x, at, "right") / max(len(x), 1) for x in (a, b)]
     return np.abs(shares[0] - shares[1]).max(initial=0.0)
 
 
-def main(schema, real_path, *others):
-    with open(schema, "rb") as source:
-        columns = tomllib.load(source)["columns"]
-    kinds = {c["name"]: KINDS.get(c["type"], "categorical") for c in columns if c["type"] != "ignore" and c.get("role") != "person"}
-    metadata = {"columns": {name: {"sdtype": kind} for name, kind in kinds.items()}}
-    real = typed(real_path, kinds)
-    numbers = [name for name, kind in kinds.items() if kind == "numerical"]
-    for path in others:
-        other = typed(path, kinds)
+class Scorer:
+    """Holds a table that others are compared with."""
+
+    def __init__(self, schema, real_path):
+        with open(schema, "rb") as source:
+            columns = tomllib.load(source)["columns"]
+        self.kinds = {c["name"]: KINDS.get(c["type"], "categorical") for c in columns if c["type"] != "ignore" and c.get("role") != "person"}
+        self.real = typed(real_path, self.kinds)
+
+    def scores(self, path):
+        """-> column shapes, pair trends, KS of numbers"""
+        other = typed(path, self.kinds)
         report = QualityReport()
-        report.generate(real, other, metadata, verbose=False)
-        scores = report.get_properties().set_index("Property").Score
-        ks = np.mean([distance(real[name], other[name]) for name in numbers])
-        print(f"{path}: column shapes {scores['Column Shapes']:.3f}, pair trends {scores['Column Pair Trends']:.3f}, KS of numbers {ks:.3f}", flush=True)
+        report.generate(self.real, other, {"columns": {name: {"sdtype": kind} for name, kind in self.kinds.items()}}, verbose=False)
+        of = report.get_properties().set_index("Property").Score
+        numbers = [name for name, kind in self.kinds.items() if kind == "numerical"]
+        return of["Column Shapes"], of["Column Pair Trends"], np.mean([distance(self.real[n].dropna(), other[n].dropna()) for n in numbers])
+
+    def line(self, path):
+        shapes, pairs, ks = self.scores(path)
+        return f"column shapes {shapes:.3f}, pair trends {pairs:.3f}, KS of numbers {ks:.3f}"
 
 
-main(*sys.argv[1:])
+def main(schema, real_path, *others):
+    scorer = Scorer(schema, real_path)
+    for path in others:
+        print(f"{path}: {scorer.line(path)}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
