@@ -94,11 +94,11 @@ def stays(rows):
 
 
 def broken(name, rows, args):
-    """How many rows break a rule, a combination or what follows from other columns."""
+    """How many rows break a rule, a combination or what follows from other columns; none where the schema says nothing of the kind."""
     if name == "loans":
         return sum(r["sub_grade"][:1] != r["grade"] for r in rows)
     if name != "admissions":
-        return 0
+        return None
     known = {(r["ward"], r["icd10"]) for r in table(args.tables / "icd_by_ward.csv")}
     bad = 0
     for r in rows:
@@ -108,6 +108,11 @@ def broken(name, rows, args):
         nights = str((out.date() - in_.date()).days) if out else ""
         bad += (r["ward"], r["icd10"]) not in known or (out is not None and out < in_) or nights != r["los_days"] or str(age) != r["age"]
     return bad
+
+
+def kept(name, rows, args):
+    bad = broken(name, rows, args)
+    return "" if bad is None else f"; {bad} of {len(rows)} break a rule"
 
 
 def main():
@@ -131,7 +136,7 @@ def main():
                     "privacy.delta": 1e-5, "privacy.max_records_per_person": 1, "privacy.rounds": args.rounds, "model.generator": "pair-graph",
                     "sample.count": m, "sample.labels": "released-counts", "sample.formats": '["csv"]', "evaluate.metrics": "[]"}
         scored = sdmetrics_scores.Scorer(schema, real)
-        print(f"{row}: held-out rows {scored.line(held_out)}; {broken(name, table(held_out), args)} of {len(table(held_out))} break a rule", flush=True)
+        print(f"{row}: held-out rows {scored.line(held_out)}{kept(name, table(held_out), args)}", flush=True)
         every = []
         for run in range(1, args.releases + 1):
             out = args.out / f"{row}{f'-equal{args.equal_bins}' if args.equal_bins else ''}{f'-rounds{args.rounds}' if args.rounds else ''}-{run}"
@@ -143,7 +148,7 @@ def main():
             samples = out / "samples.csv"
             every.append(scored.scores(samples))
             rows = table(samples)
-            more = f"; {broken(name, rows, args)} of {len(rows)} break a rule"
+            more = kept(name, rows, args)
             if name == "admissions":
                 ours, theirs = stays(rows), stays(records)
                 more += (f"; stays: KS {sdmetrics_scores.distance(ours, theirs):.3f}, mean {statistics.mean(ours):.2f} (records {statistics.mean(theirs):.2f}), "
