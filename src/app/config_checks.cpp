@@ -70,11 +70,12 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   const bool scores = stages.evaluate && c.evaluate.reads_real_records();
   const bool sized = (stages.release || scores) && data::schema_problems(c.data.schema, p);
   Maps maps;
+  const schema::Schema released = stages.release && sized ? released_schema(c) : c.data.schema;
   if (stages.release && sized) {
     p.unless(!c.features.maps.empty(),
              "there is no feature map, so nothing would be released: write a section [map.NAME] with one of "
              "the kinds that `muffle config-keys` lists");
-    p.check("", [&] { maps = c.features.resolved(c.data.schema); });
+    p.check("", [&] { maps = c.features.resolved(released); });
   }
   const bool mapped = !maps.empty();
   if (stages.release) {
@@ -94,14 +95,14 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   if (stages.evaluate) evaluate::problems(c.evaluate, c.data, stages.release, p);
   // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
   if (!stages.release || !mapped) return p.take();
-  if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), c.data.schema, maps, p);
+  if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), released, maps, p);
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
              fmt::format("there is no feature map that a network can be trained on: write a section "
                          "[map.NAME] with kind = {}",
                          model::trainable_maps()));
   if (stages.sample) {
-    synth::problems(c.sample, c.data.schema, sample_formats(), p);
+    synth::problems(c.sample, released, sample_formats(), p);
     p.unless(c.sample.uniform_labels || counted(c, maps),
              fmt::format("sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map "
                          "with kind = {})",

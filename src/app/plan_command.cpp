@@ -137,6 +137,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
                     {"differences", differences(c.plan)},
+                    {"label_as_column", label_as_column(c.plan)},
                     {"sizes", p.sizes},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -172,6 +173,10 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
                        c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));
   if (const auto counted = differences(c.plan); !counted.empty())
     out += fmt::format("\ndates\n  {}\n", fmt::join(counted, "\n  "));
+  if (const std::string label = label_as_column(c.plan); !label.empty())
+    out +=
+        fmt::format("\nlabel\n  '{}' is counted like any other column, not class by class (data.label_as)\n",
+                    printable(label));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {

@@ -26,6 +26,9 @@ constexpr std::size_t kMostCells = std::size_t{1} << 24;
 constexpr double kMostStated = 0x1p50;
 /// As many bins as a learned column is thought to get, where nothing was learned yet.
 constexpr double kLearnedBins = 32;
+/// Of pairs with the target (schema::ColumnRole): what classifiers are to learn of few records
+/// (docs/explanation/pairs.md, "a label of few records").
+constexpr double kTargetWeight = 2.0;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -164,7 +167,11 @@ class PairsMap final : public FeatureMap, private TableFeatures {
           "it counts pairs of a table's columns, and the records are no table: set data.schema.");
     const std::vector<std::size_t> codes = schema.table->codes();
     names_.clear();
-    for (const std::size_t j : schema.table->features()) names_.push_back(schema.table->columns[j].name);
+    target_ = kAnyColumn;
+    for (const std::size_t j : schema.table->features()) {
+      if (schema.table->target() == j) target_ = names_.size();
+      names_.push_back(schema.table->columns[j].name);
+    }
     classes_ = schema.classes;
     const std::vector<std::size_t> grid_cells = grid_cells_of(*schema.table);
     if (!stated_) choose_tables(codes, grid_cells);
@@ -351,7 +358,8 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   std::vector<std::string> leave_out_, weights_, triples_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;
-  std::vector<std::string> names_;  ///< of a record's numbers, for messages
+  std::vector<std::string> names_;   ///< of a record's numbers, for messages
+  std::size_t target_ = kAnyColumn;  ///< which of those is the target; kAnyColumn: none
   std::size_t classes_ = 1;
 };
 
@@ -373,7 +381,7 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes, std::vector<std::si
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
     if (counted[a]) all_.tables.push_back({{a}, {}, singles_});
     for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
-      if (counted[b]) all_.tables.push_back({{a, b}});
+      if (counted[b]) all_.tables.push_back({{a, b}, {}, a == target_ || b == target_ ? kTargetWeight : 1.0});
     }
   }
   for (const std::string& text : triples_) {

@@ -44,12 +44,23 @@ std::vector<std::size_t> Table::features() const {
 }
 
 std::optional<std::size_t> Table::label() const { return with_role(columns, ColumnRole::kLabel); }
+std::optional<std::size_t> Table::target() const { return with_role(columns, ColumnRole::kTarget); }
 std::optional<std::size_t> Table::person() const { return with_role(columns, ColumnRole::kPerson); }
 
 std::vector<std::size_t> Table::codes() const {
   std::vector<std::size_t> out;
   for (const std::size_t j : features()) out.push_back(columns[j].codes());
   return out;
+}
+
+Table with_label_as_column(Table table) {
+  if (const auto label = table.label()) table.columns[*label].role = ColumnRole::kTarget;
+  return table;
+}
+
+Table with_target_as_label(Table table) {
+  if (const auto target = table.target()) table.columns[*target].role = ColumnRole::kLabel;
+  return table;
 }
 
 }  // namespace muffle::schema

@@ -358,6 +358,27 @@ TEST(TableJson, ComesBackAndTellsTablesApart) {
   EXPECT_EQ(column_hashes(other).size(), 9u);
 }
 
+TEST(TableJson, ALabelThatIsAColumnIsANumberOfARecord) {
+  Schema labelled, schema;
+  describe_table(labelled, std::make_shared<const Table>(visits()));
+  describe_table(schema, std::make_shared<const Table>(with_label_as_column(visits())));
+  EXPECT_EQ(schema.shape, std::vector<std::size_t>{labelled.shape.front() + 1});
+  EXPECT_EQ(schema.classes, 1u);
+  EXPECT_FALSE(schema.table->label());
+  EXPECT_EQ(schema.table->target(), labelled.table->label());
+  EXPECT_TRUE(schema.table->problems().empty());
+  EXPECT_EQ(with_target_as_label(*schema.table), *labelled.table);
+  EXPECT_NE(table_hash(*schema.table), table_hash(*labelled.table));
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  const nlohmann::json spelling = to_json(schema);
+  EXPECT_EQ(*read_schema(JsonFields(spelling, document, "schema.")).table, *schema.table);
+  Table both = *schema.table;
+  both.columns.push_back(both.columns[*both.target()]);
+  both.columns.back().name = "again";
+  both.columns.back().role = ColumnRole::kLabel;
+  EXPECT_THAT(both.problems(), testing::ElementsAre(HasSubstr("label or target")));
+}
+
 TEST(TableJson, RefusesStrangers) {
   Schema schema;
   describe_table(schema, std::make_shared<const Table>(visits()));

@@ -41,6 +41,7 @@ constexpr bool is_number_type(ColumnType type) {
 enum class ColumnRole {
   kFeature,
   kLabel,   ///< the class: categories; at most one column
+  kTarget,  ///< a label that is a number of a record like any other; no label beside it
   kPerson,  ///< who a row belongs to: at most one column, never released; bounds what one person can change
 };
 
@@ -132,7 +133,8 @@ struct Column {
   bool follows() const { return derived || determined; }
   /// It is a number of a record: it neither is ignored nor follows() nor is the label nor the person.
   bool is_feature() const {
-    return type != ColumnType::kIgnore && role == ColumnRole::kFeature && !follows();
+    return type != ColumnType::kIgnore && (role == ColumnRole::kFeature || role == ColumnRole::kTarget) &&
+           !follows();
   }
   /// Bins or categories.
   std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
@@ -184,6 +186,7 @@ struct Table {
   /// is column features()[j].
   std::vector<std::size_t> features() const;
   std::optional<std::size_t> label() const;
+  std::optional<std::size_t> target() const;
   std::optional<std::size_t> person() const;
   /// Codes of each number of a record.
   std::vector<std::size_t> codes() const;
@@ -193,6 +196,12 @@ struct Table {
 
   bool operator==(const Table&) const = default;
 };
+
+/// The same table, its label a target: for releases of so few records that a label of its own would cost more
+/// than it tells (docs/explanation/pairs.md). Without a label: as it is.
+Table with_label_as_column(Table table);
+/// And back: as the schema's file has it, by which people compare schemas.
+Table with_target_as_label(Table table);
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
