@@ -44,11 +44,11 @@ inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {
 }
 
 /// From its beginning to embedded, with contribution(site) as this site's sums.
-inline void embed(round::Round& r, round::Transport& transport, const std::string& purpose = "test",
+inline void embed(round::Round& r, round::Together& together, const std::string& purpose = "test",
                   const crypto::SiteIdentity* identity = nullptr) {
-  round::agree_on_keys(r, transport, purpose, identity);
-  round::draw_shares(r, transport, *entropy_at(transport.site()), [](std::string_view) {});
-  r.embed(embed::TestAccess::make(contribution(transport.site(), kNumbers)));
+  round::agree_on_keys(r, together, purpose, identity);
+  round::draw_shares(r, together, *entropy_at(together.party()), [](std::string_view) {});
+  r.embed(embed::TestAccess::make(contribution(together.party(), kNumbers)));
 }
 
 /// From embedded to charged.
@@ -58,11 +58,11 @@ inline void charge(round::Round& r) {
 }
 
 /// All of a round. @returns the released numbers, at the coordinator.
-inline privacy::NoisySum run_round(round::Transport& transport, round::Terms terms) {
-  round::Round r(std::move(terms), transport.site());
-  embed(r, transport);
+inline privacy::NoisySum run_round(round::Together& together, round::Terms terms) {
+  round::Round r(std::move(terms), together.party());
+  embed(r, together);
   charge(r);
-  return round::sum_up(r, transport);
+  return round::sum_up(r, together);
 }
 
 /// What comes out: the sums, with the coordinator's noise or every site's share.

@@ -4,26 +4,27 @@
 
 #include "muffle/embed/audit.hpp"
 #include "muffle/round/round.hpp"
-#include "muffle/round/transport.hpp"
+#include "muffle/round/together.hpp"
 
 namespace muffle::round {
 
-// One round over a transport: the one way for `muffle release` and for the audit that attacks it. Collective.
+// One round of parties who are all there at once: the one way for `muffle release` and for the audit that
+// attacks it. Collective.
 
 /// Where sums are masked: from proposed to keys agreed; else nothing happens. Before private records are
 /// read: whatever is wrong with keys shows here.
 /// @param purpose  what the sum is for; the same at all sites. @param identity  null: keys are not signed.
 /// @throws ProtocolError, ConfigError  at all sites. @throws CommError  a site is lost; nothing was revealed.
-void agree_on_keys(Round& round, Transport& transport, const std::string& purpose,
+void agree_on_keys(Round& round, Together& together, const std::string& purpose,
                    const crypto::SiteIdentity* identity);
 
 /// Where every site has a share of the noise, draws it; else nothing happens.
-void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy,
+void draw_shares(Round& round, Together& together, privacy::EntropySource& entropy,
                  const NamedHeartbeat& heartbeat);
 
 /// From charged to published. @returns the released numbers, at the coordinator; empty elsewhere.
 /// @throws CommError  a site is lost: its masks still cover the sum that the coordinator then holds.
-privacy::NoisySum sum_up(Round& round, Transport& transport);
+privacy::NoisySum sum_up(Round& round, Together& together);
 
 /// The path of `muffle release` on the ranks of `job`: embed_shard, a round, NoiseVector::publish, with the
 /// sums reduced in `mode`, each masked release by a secure sum of its own with fresh keys, and with noise

@@ -10,7 +10,7 @@
 #include "muffle/embed/embedding.hpp"
 #include "muffle/release/transaction.hpp"
 #include "muffle/round/settings.hpp"
-#include "muffle/round/transport.hpp"
+#include "muffle/round/together.hpp"
 
 namespace muffle::round {
 
@@ -51,6 +51,6 @@ struct ReleaseJob {
 /// @returns whether the release was there already: its noise is not drawn again.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.
-bool release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
+bool release(Together& together, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
 }  // namespace muffle::round

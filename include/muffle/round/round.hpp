@@ -32,7 +32,7 @@ struct Terms {
 
 /// One site's side of one aggregation round, from the exchange of keys to the noisy total
 /// (docs/explanation/secure-aggregation.md). It knows what exists when, and sends nothing: whoever drives it
-/// (drive.hpp, release()) carries its messages by a Transport. A step that is not the state's throws
+/// (drive.hpp, release()) carries its messages by a Together. A step that is not the state's throws
 /// InvariantError and changes nothing; one that fails leaves the round failed, with all that it held wiped.
 ///
 ///   proposed --begin_keys--> keys made --sign--> keys signed --agree_keys--> keys agreed
