@@ -46,7 +46,7 @@ class CuriousEntropy final : public privacy::EntropySource {
   bool replays_ = false;
 };
 
-/// One site's side of all releases of an audit.
+/// One party's side of all releases of an audit.
 class AuditedPath {
  public:
   AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Together> together,
@@ -73,14 +73,18 @@ class AuditedPath {
   }
 
   Released release_once(data::RecordSource& records) {
-    Round round(terms_, together_->party());
-    agree_on_keys(round, *together_, "audit", nullptr);
-    draw_shares(round, *together_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
+    lockstep::Contributor role(terms_, together_->party());
+    agree_on_keys(role, *together_, "audit", nullptr);
+    draw_shares(role, *together_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
                 [](std::string_view) {});
-    round.embed(embed::embed_shard(embedder_, records, 1, {}));
-    round.close();
-    if (together_->coordinates()) round.draw_noise(*charge_, entropy_.get(), {});
-    return sum_up(round, *together_).values;
+    role.embed(embed::embed_shard(embedder_, records, 1, {}));
+    role.close();
+    std::optional<lockstep::Coordinator> coordinator;
+    if (together_->coordinates()) {
+      coordinator.emplace(terms_).draw_noise(*charge_, entropy_.get(), {});
+      role.note_charge(*charge_);
+    }
+    return sum_up(role, coordinator ? &*coordinator : nullptr, *together_).values;
   }
 
   void take_off_curious_shares(Released& released) {

@@ -54,7 +54,7 @@ auto telling_fate(const release::ReleaseTransaction* transaction, const std::fil
   }
 }
 
-/// One release on its way through its rounds, at one site.
+/// One release on its way through its rounds, at one party.
 class Run {
  public:
   Run(Together& together, const NamedHeartbeat& heartbeat, const ReleaseJob& job)
@@ -104,7 +104,7 @@ class Run {
     return true;
   }
 
-  /// All sites go on after the rounds that the coordinator has kept.
+  /// All parties go on after the rounds that the coordinator has kept.
   void take_up() {
     const std::string rounds = together_.from_coordinator(std::to_string(kept_.rounds()));
     if (rounds == "0") return;
@@ -178,14 +178,15 @@ class Run {
     const release::ReleasePlan own = plan_.of_round(number_);
     if (!embedder_) embedder_ = job_.make_embedder(own);
     if (!source) source = open_records();
-    Round round(Terms::of(own.noise, mode_), together_.party());
-    agree_on_keys_and_shares(round);
-    embed_records(round, *source);
+    const Terms terms = Terms::of(own.noise, mode_);
+    lockstep::Contributor role(terms, together_.party());
+    agree_on_keys_and_shares(role);
+    embed_records(role, *source);
     source.reset();
     embedder_.reset();
 
     // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
-    // bad record or a lost site ended has cost nothing.
+    // bad record or a lost party ended has cost nothing.
     std::optional<release::ReleaseTransaction> transaction;
     bool there = false;
     together_.agree("looking for an earlier release", true, [&] {
@@ -195,12 +196,14 @@ class Run {
       if (!there && rounds_ > 1) require_same_rounds(*transaction);
     });
     if (together_.coordinator_says(there)) {
-      round.keep();
+      role.keep();
       spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",
                    job_.file.string());
       return true;
     }
-    commit(round, transaction ? &*transaction : nullptr);
+    std::optional<lockstep::Coordinator> coordinator;
+    if (together_.coordinates()) coordinator.emplace(terms);
+    commit(role, coordinator ? &*coordinator : nullptr, transaction ? &*transaction : nullptr);
     return false;
   }
 
@@ -212,7 +215,7 @@ class Run {
                     release::rounds_file(job_.file).string()));
   }
 
-  /// The coordinator chooses what the next round counts from the released numbers, and tells all sites.
+  /// The coordinator chooses what the next round counts from the released numbers, and tells all parties.
   void choose_tables() {
     std::string text;
     together_.agree("choosing what the next round counts", true, [&] {
@@ -230,7 +233,7 @@ class Run {
     spdlog::info("release: round {} of {}", number_, rounds_);
   }
 
-  /// The operating system's entropy or, for tests, a stream of this site's and round's own: no two draw the
+  /// The operating system's entropy or, for tests, a stream of this party's and round's own: no two draw the
   /// same.
   std::unique_ptr<privacy::EntropySource> entropy() const {
     if (!job_.insecure_seed) return privacy::os_entropy();
@@ -241,7 +244,7 @@ class Run {
 
   /// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
   /// against.
-  void agree_on_keys_and_shares(Round& round) {
+  void agree_on_keys_and_shares(lockstep::Contributor& role) {
     if (!privacy::is_masked(mode_)) return;
     std::optional<crypto::SiteIdentity> identity;
     if (privacy::sites_of(mode_)) {
@@ -252,23 +255,23 @@ class Run {
       });
     }
     // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
-    // site to site.
+    // party to party.
     const std::string data_id =
         together_.from_coordinator(together_.coordinates() ? job_.order().data_id : "");
     std::string purpose = "release " + release::plan_hash(job_.plan) + " of data " + data_id;
     if (number_ > 1) purpose += fmt::format(", round {}", number_);
-    agree_on_keys(round, together_, purpose, identity ? &*identity : nullptr);
-    if (privacy::distributed(mode_) != nullptr) draw_shares(round, together_, *entropy(), heartbeat_);
+    agree_on_keys(role, together_, purpose, identity ? &*identity : nullptr);
+    if (privacy::distributed(mode_) != nullptr) draw_shares(role, together_, *entropy(), heartbeat_);
   }
 
-  void embed_records(Round& round, data::RecordSource& source) {
+  void embed_records(lockstep::Contributor& role, data::RecordSource& source) {
     together_.agree("embedding the records", false, [&] {
       spdlog::debug("release: embedding begins");
       // Under add/remove-one the number of records is private: the line shows no count.
       Progress progress("embed", source.shard_size(), "records",
                         together_.coordinates() && job_.time_is_public());
       const auto begun = std::chrono::steady_clock::now();
-      round.embed(embed::embed_shard(*embedder_, source, job_.threads, [&](std::uint64_t n) {
+      role.embed(embed::embed_shard(*embedder_, source, job_.threads, [&](std::uint64_t n) {
         heartbeat_("embedding the records");
         progress.update(n);
       }));
@@ -283,10 +286,11 @@ class Run {
 
   /// The half of a round that is not stopped: nothing here has a heartbeat, and the closed round holds off
   /// signals. Charges, draws the noise, sums, publishes and writes.
-  /// @param transaction  settled, and without a release; null but at the coordinator
-  void commit(Round& round, release::ReleaseTransaction* transaction) {
+  /// @param coordinator, transaction  settled, and without a release; null but at the coordinator
+  void commit(lockstep::Contributor& role, lockstep::Coordinator* coordinator,
+              release::ReleaseTransaction* transaction) {
     const auto commitment = [&](const auto& step) { return telling_fate(transaction, job_.file, step); };
-    round.close();
+    role.close();
     together_.agree("charging the ledger and drawing the noise", true, [&] {
       if (!together_.coordinates()) return;
       // Before the charge, and while no release is there that it could belie.
@@ -297,7 +301,8 @@ class Run {
       commitment([&] {
         const auto draw = [&](const release::Charge& charge) {
           const auto source = privacy::distributed(mode_) != nullptr ? nullptr : entropy();
-          round.draw_noise(charge, source.get(), [&] { together_.check_lost("drawing the noise"); });
+          coordinator->draw_noise(charge, source.get(), [&] { together_.check_lost("drawing the noise"); });
+          role.note_charge(charge);
         };
         if (number_ == 1) {
           transaction->begin(plan_.noise, !job_.insecure_seed, draw);
@@ -307,7 +312,7 @@ class Run {
       });
     });
     spdlog::debug("release: the sum begins");
-    privacy::NoisySum noisy = commitment([&] { return sum_up(round, together_); });
+    privacy::NoisySum noisy = commitment([&] { return sum_up(role, coordinator, together_); });
     spdlog::debug("release: the sum ends");
     together_.agree("writing the release", true, [&] {
       if (together_.coordinates()) commitment([&] { write(std::move(noisy), *transaction); });

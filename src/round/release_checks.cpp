@@ -8,19 +8,19 @@
 
 #include "muffle/core/log.hpp"
 #include "muffle/core/text.hpp"
-#include "muffle/round/round.hpp"
+#include "muffle/round/terms.hpp"
 
 namespace muffle::round {
 namespace {
 
-/// An error that every site finds by itself, in the same messages.
+/// An error that every party finds by itself, in the same messages.
 template <class E>
 [[noreturn]] void throw_agreed(const Together& together, E error) {
   error.mark_agreed(!together.coordinates());
   throw error;
 }
 
-/// With one site's share from a seed the release is not private, and the coordinator would not know.
+/// With one party's share from a seed the release is not private, and the coordinator would not know.
 void require_same_entropy(Together& together, const ReleaseJob& job) {
   const std::string mine = job.insecure_seed ? "seeded" : "secure";
   for (const std::string& theirs : together.to_all(mine)) {

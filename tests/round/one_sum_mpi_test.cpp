@@ -105,12 +105,11 @@ std::vector<std::uint64_t> by_job(const Records& records) {
   const auto together = make_together(test::world());
   const Terms terms =
       Terms::of(records.plan.noise, privacy::DistributedNoise{test::world().size(), kParties.colluding});
-  Round r(terms, together->party());
-  agree_on_keys(r, *together, "one sum", nullptr);
-  draw_shares(r, *together, *test::entropy_at(together->party()), [](std::string_view) {});
-  r.embed(embed::TestAccess::make(sums_of_site(records, static_cast<std::size_t>(together->party()))));
-  test::charge(r);
-  const privacy::NoisySum noisy = sum_up(r, *together);
+  lockstep::Contributor own(terms, together->party());
+  agree_on_keys(own, *together, "one sum", nullptr);
+  draw_shares(own, *together, *test::entropy_at(together->party()), [](std::string_view) {});
+  own.embed(embed::TestAccess::make(sums_of_site(records, static_cast<std::size_t>(together->party()))));
+  const privacy::NoisySum noisy = test::finish(own, *together);
   std::vector<std::uint64_t> out(noisy.values.begin(), noisy.values.end());
   for (int s = 0; s < together->parties() && together->coordinates(); ++s) {
     const auto noise = privacy::draw_noise(terms.shares->shares, *test::entropy_at(s));

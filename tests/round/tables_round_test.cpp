@@ -35,13 +35,12 @@ class TablesRound : public testing::TestWithParam<int> {
   }
 
   privacy::NoisySum release(Together& together, const Terms& terms) const {
-    Round r(terms, together.party());
-    agree_on_keys(r, together, "test", nullptr);
-    draw_shares(r, together, *test::entropy_at(together.party()), [](std::string_view) {});
+    lockstep::Contributor own(terms, together.party());
+    agree_on_keys(own, together, "test", nullptr);
+    draw_shares(own, together, *test::entropy_at(together.party()), [](std::string_view) {});
     test::MemorySource source(records_, shard(together.party()));
-    r.embed(embed::embed_shard(embedder_, source, 1, {}));
-    test::charge(r);
-    return sum_up(r, together);
+    own.embed(embed::embed_shard(embedder_, source, 1, {}));
+    return test::finish(own, together);
   }
 
   /// What is left of the released numbers without the noise, which is known as its seeds are.

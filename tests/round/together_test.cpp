@@ -14,10 +14,10 @@
 namespace muffle::round {
 namespace {
 
+using lockstep::Contributor;
 using test::contribution;
 using test::kNumbers;
 using test::TogetherCase;
-using State = Round::State;
 using Vector = std::vector<std::uint64_t>;
 
 class OneProcess : public testing::TestWithParam<TogetherCase> {};
@@ -102,12 +102,12 @@ TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
       if (which == kHellos && t.coordinates()) all.at(1).at(16) ^= 1;  // another length
       if (which != kHellos && which != kSignatures) std::fill(all.begin(), all.end(), "");
     };
-    Round r(test::terms_of(3, true), t.party());
-    agree_on_keys(r, t, "test", nullptr);
+    Contributor own(test::terms_of(3, true), t.party());
+    agree_on_keys(own, t, "test", nullptr);
     if (t.coordinates()) {
-      EXPECT_EQ(r.state(), State::kFailed);
+      EXPECT_EQ(own.state(), "failed");
       test::expect_error(ExitCode::kInvariant, {"failed", "nothing was sent"},
-                         [&] { r.embed(embed::PartialSum(kNumbers)); });
+                         [&] { own.embed(embed::PartialSum(kNumbers)); });
     }
     EXPECT_TRUE(t.sent.empty());
   });
@@ -119,11 +119,10 @@ TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
   test::run_thread_ranks(4, [&](comm::HostComm& comm) {
     const auto inner = make_together(comm);
     test::MeddledTogether t(*inner);
-    Round r(test::terms_of(4, true), t.party());
-    test::embed(r, t);
+    Contributor own(test::terms_of(4, true), t.party());
+    test::embed(own, t);
     if (t.party() == 3) return;  // lost after the keys were exchanged
-    test::charge(r);
-    EXPECT_THROW(sum_up(r, t), CommError);
+    EXPECT_THROW(test::finish(own, t), CommError);
     ASSERT_EQ(t.sent.size(), 1u);
     masked[static_cast<std::size_t>(t.party())] = t.sent[0];
     ++ended;
@@ -142,8 +141,8 @@ TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
   std::atomic<int> ended = 0;
   test::run_thread_ranks(3, [&](comm::HostComm& comm) {
     if (comm.rank() == 1) return;
-    Round r(test::terms_of(3, true), comm.rank());
-    test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(r, *make_together(comm)); });
+    Contributor own(test::terms_of(3, true), comm.rank());
+    test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(own, *make_together(comm)); });
     ++ended;
   });
   EXPECT_EQ(ended, 2);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "muffle/embed/audit.hpp"
-#include "muffle/round/round.hpp"
+#include "muffle/round/lockstep.hpp"
 #include "muffle/round/together.hpp"
 
 namespace muffle::round {
@@ -13,18 +13,20 @@ namespace muffle::round {
 
 /// Where sums are masked: from proposed to keys agreed; else nothing happens. Before private records are
 /// read: whatever is wrong with keys shows here.
-/// @param purpose  what the sum is for; the same at all sites. @param identity  null: keys are not signed.
-/// @throws ProtocolError, ConfigError  at all sites. @throws CommError  a site is lost; nothing was revealed.
-void agree_on_keys(Round& round, Together& together, const std::string& purpose,
+/// @param purpose  what the sum is for; the same at all parties. @param identity  null: keys are not signed.
+/// @throws ProtocolError, ConfigError  at all parties. @throws CommError  a party is lost; nothing was
+/// revealed.
+void agree_on_keys(lockstep::Contributor& own, Together& together, const std::string& purpose,
                    const crypto::SiteIdentity* identity);
 
-/// Where every site has a share of the noise, draws it; else nothing happens.
-void draw_shares(Round& round, Together& together, privacy::EntropySource& entropy,
+/// Where every party has a share of the noise, draws it; else nothing happens.
+void draw_shares(lockstep::Contributor& own, Together& together, privacy::EntropySource& entropy,
                  const NamedHeartbeat& heartbeat);
 
-/// From charged to published. @returns the released numbers, at the coordinator; empty elsewhere.
-/// @throws CommError  a site is lost: its masks still cover the sum that the coordinator then holds.
-privacy::NoisySum sum_up(Round& round, Together& together);
+/// From charged, or closed, to published. @param coordinator  at the coordinator's party; null elsewhere
+/// @returns the released numbers, at the coordinator; empty elsewhere.
+/// @throws CommError  a party is lost: its masks still cover the sum that the coordinator then holds.
+privacy::NoisySum sum_up(lockstep::Contributor& own, lockstep::Coordinator* coordinator, Together& together);
 
 /// The path of `muffle release` on the ranks of `job`: embed_shard, a round, NoiseVector::publish, with the
 /// sums reduced in `mode`, each masked release by a secure sum of its own with fresh keys, and with noise
