@@ -1,4 +1,6 @@
 // The release path that an audit attacks: one round after another, as `muffle release` drives it.
+#include "muffle/round/audit_paths.hpp"
+
 #include <fmt/format.h>
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "muffle/round/drive.hpp"
+#include "muffle/round/audit_paths.hpp"
 #include "round/audit_case.hpp"
 #include "support/thread_comm.hpp"
 
