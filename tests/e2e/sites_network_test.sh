@@ -148,7 +148,7 @@ rounds_by_https() {
   check "EAST has its own two contributions" test "$(compgen -G "$work/far/east/exchange/*-contribution-*" | wc -l)" = 2
   says 0 'no step of this site reads' far sync east
   says 0 'released: everybody can verify it' "$program" round status "$work/far/east/exchange" --round "${release%%-*}"
-  ends 79 "$program" verify "$work/far/east/exchange/$release" --evidence "$work/far/east/exchange" --require-signature "$work/far/trial/card.mfm"
+  ends 76 "$program" verify "$work/far/east/exchange/$release" --evidence "$work/far/east/exchange" --require-signature "$work/far/trial/card.mfm"
   ends 0 far sync east --evidence
   says 0 'verdict: good' "$program" verify "$work/far/east/exchange/$release" --evidence "$work/far/east/exchange" \
     --require-signature "$work/far/trial/card.mfm" --ledger "$work/far/east/ledger.jsonl"
@@ -157,7 +157,9 @@ rounds_by_https() {
 # WEST has contributed, and is never heard of again.
 stand_ins_by_https() {
   local name
-  ends 0 far_coordinator propose --config "$work/far.toml" --title gone --missing-holders 1 --days 0.0004 --open-days 0.00002 \
+  sed 's/^hi = 63/&\nbins = 8/' "$work/stays.schema.toml" >"$work/bins.schema.toml"
+  sed 's/stays.schema/bins.schema/' "$work/far.toml" >"$work/gone.toml"
+  ends 0 far_coordinator propose --config "$work/gone.toml" --title gone --missing-holders 1 --days 0.0004 --open-days 0.00002 \
     --holder NORTH --holder SOUTH --holder WEST --holder EAST
   local until=$((SECONDS + 38))
   each_far 'contributed, for charge' "${all[@]}"
@@ -197,7 +199,7 @@ no_room() {
   before=$(find "$work/far/trial/proposals" "$work/far/exchange" | sha256sum)
   # shellcheck disable=SC2016
   says 74 'there is no room for [0-9]+ bytes' bash -c 'trap "" XFSZ; ulimit -f 500; exec "$0" "$@"' "$program" coordinator propose \
-    --coordinator "$work/far/trial" --config "$work/far.toml" --title large
+    --coordinator "$work/far/trial" --config "$work/gone.toml" --title large
   after=$(find "$work/far/trial/proposals" "$work/far/exchange" | sha256sum)
   check "nothing was proposed" test "$before" = "$after"
 }
