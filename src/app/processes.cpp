@@ -27,7 +27,8 @@ constexpr std::chrono::milliseconds kLook{3};
 constexpr std::chrono::seconds kStopping{5};
 
 /// @param output  becomes its standard output; negative: nobody reads it
-pid_t start(const std::vector<std::string>& words, int output) {
+/// @param errors  a file for its errors; null: they are shown
+pid_t start(const std::vector<std::string>& words, int output, const char* errors) {
   std::vector<std::string> all{"muffle"};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
@@ -42,6 +43,10 @@ pid_t start(const std::vector<std::string>& words, int output) {
   if (::getppid() != parent) ::_exit(static_cast<int>(ExitCode::kInternal));
   if (output < 0) output = ::open("/dev/null", O_WRONLY);
   if (output >= 0) ::dup2(output, STDOUT_FILENO);
+  if (errors != nullptr) {
+    if (const int log = ::open(errors, O_WRONLY | O_CREAT | O_APPEND, 0644); log >= 0)
+      ::dup2(log, STDERR_FILENO);
+  }
   ::execv("/proc/self/exe", pointers.data());
   ::_exit(static_cast<int>(ExitCode::kIo));
 }
@@ -73,7 +78,7 @@ void run_all(const std::string& what, const std::vector<std::vector<std::string>
   bool late = false;
   while (!running.empty() || (next < commands.size() && failed == 0 && !late)) {
     while (running.size() < at_once && next < commands.size() && failed == 0 && !late)
-      running.push_back({start(commands[next++], -1), Clock::now() + deadline});
+      running.push_back({start(commands[next++], -1, nullptr), Clock::now() + deadline});
     std::erase_if(running, [&](const Running& one) {
       const std::optional<int> code = ended(one.child);
       if (!code && Clock::now() > one.until) {
@@ -92,12 +97,13 @@ void run_all(const std::string& what, const std::vector<std::vector<std::string>
                 fmt::format("{} ended with exit code {}: see above.", what, failed));
 }
 
-ServerProcess::ServerProcess(const std::vector<std::string>& words, double deadline_s) {
+ServerProcess::ServerProcess(const std::vector<std::string>& words, const std::string& log,
+                             double deadline_s) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) throw IoError(fmt::format("no pipe: {}.", std::strerror(errno)));
   output_ = ends[0];
   try {
-    child_ = start(words, ends[1]);
+    child_ = start(words, ends[1], log.c_str());
   } catch (...) {
     ::close(ends[1]);
     end();
@@ -116,7 +122,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& words, double deadl
     const ssize_t got = ready > 0 ? ::read(output_, bytes, sizeof bytes) : 0;
     if (got <= 0) {
       end();
-      throw CommError("the server on this machine did not say where it listens: see above.");
+      throw CommError("the server on this machine did not say where it listens: see " + log + ".");
     }
     said.append(bytes, static_cast<std::size_t>(got));
   }

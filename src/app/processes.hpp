@@ -21,8 +21,9 @@ class ServerProcess {
  public:
   /// Waits until it says where it listens.
   /// @param words  its command line, without the program's name
+  /// @param log    gets a line for every message that it takes, and its errors
   /// @throws CommError  it does not say so; IoError.
-  ServerProcess(const std::vector<std::string>& words, double deadline_s);
+  ServerProcess(const std::vector<std::string>& words, const std::string& log, double deadline_s);
   /// Tells it to stop, and waits; ends it if it does not.
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;

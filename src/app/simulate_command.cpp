@@ -65,7 +65,7 @@ struct World {
     server.emplace(
         std::vector<std::string>{"coordinator", "serve", "--round", exchange.string(), "--listen",
                                  "127.0.0.1:0", "--cert", certificate.string(), "--key", key.string()},
-        kServerDeadline_s);
+        (out / "server.log").string(), kServerDeadline_s);
   }
 
   /// Until those who have not opened are late.
