@@ -10,17 +10,8 @@
 namespace muffle::report {
 namespace {
 
-constexpr double kGood = 0.03, kBad = 0.10;  ///< of noise, total variation of a column
-constexpr double kWay = 0.75;                ///< of the way from independent columns to held-out rows
-constexpr std::size_t kMostNamed = 6;
-
-std::string names_of(const PublicMaterial& m, const std::vector<ColumnDistance>& some) {
-  std::string out;
-  for (std::size_t k = 0; k < std::min(some.size(), kMostNamed); ++k)
-    out += (k > 0 ? ", " : "") + m.samples->columns[some[k].column].name;
-  if (some.size() > kMostNamed) out += fmt::format(" and {} more", some.size() - kMostNamed);
-  return out;
-}
+constexpr double kGood = 0.03;  ///< of a single column, below held-out rows
+constexpr double kWay = 0.75;   ///< of the way from independent columns to held-out rows
 
 /// All that can be promised of a line.
 std::string drawn_not_copied(const release::Artifact& a) {
@@ -42,43 +33,6 @@ std::string what_it_is(const PublicMaterial& m) {
                              m.samples->in_file, drawn_not_copied(a));
   if (m.model) return out + "A model was made from these noisy sums alone.";
   return out + "Nothing was made from them yet that this report was given.";
-}
-
-/// What the noise does to columns, in words.
-void quality_by_noise(const PublicMaterial& m, std::vector<std::string>& good,
-                      std::vector<std::string>& bad) {
-  std::vector<ColumnDistance> all = released_distances(m), fine, noisy, off;
-  for (const ColumnDistance& d : all) {
-    if (d.by_noise <= kGood) fine.push_back(d);
-    if (d.by_noise >= kBad) noisy.push_back(d);
-    if (d.distance > kGood + 3 * d.by_noise) off.push_back(d);
-  }
-  if (!fine.empty())
-    good.push_back(
-        fmt::format("In {} of {} columns with counts noise displaces less than {:.0f} % of the records.",
-                    fine.size(), all.size(), 100 * kGood));
-  const auto worst = [](auto field) {
-    return [field](const auto& x, const auto& y) { return x.*field > y.*field; };
-  };
-  std::sort(noisy.begin(), noisy.end(), worst(&ColumnDistance::by_noise));
-  std::sort(off.begin(), off.end(), worst(&ColumnDistance::distance));
-  if (!noisy.empty())
-    bad.push_back(fmt::format(
-        "In {} of {} columns with counts the release's own noise displaces {:.0f} % of the records or more, "
-        "seen in bins as fine as those drawn: {}. "
-        "The model smooths it, which is a guess.",
-        noisy.size(), all.size(), 100 * kBad, names_of(m, noisy)));
-  if (!off.empty())
-    bad.push_back(fmt::format(
-        "Synthetic records depart from the release by more than its noise explains ({:.0f} % of them "
-        "and three times what it displaces) in {} of {} columns with counts: {}.",
-        100 * kGood, off.size(), all.size(), names_of(m, off)));
-  if (!all.empty() && off.empty())
-    good.push_back(
-        fmt::format("In all {} columns with counts, of {}, no more than {:.0f} % of the synthetic records, "
-                    "and three times what "
-                    "its noise displaces, lie elsewhere than the release says.",
-                    all.size(), m.samples->columns.size(), 100 * kGood));
 }
 
 /// What was not shown of the release, or is wrong with it.
