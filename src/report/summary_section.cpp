@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "sections.hpp"
@@ -76,6 +77,32 @@ void say(const PublicMaterial& m, std::vector<std::string> good, std::vector<std
   page.list(bad);
 }
 
+/// Whether a person has no more records than it says.
+std::string on_whose_word(const release::Artifact& a) {
+  const auto person = a.schema.table ? a.schema.table->person() : std::nullopt;
+  if (!person) return ": promised by those who made it, not checked";
+  return fmt::format("; of whom the column '{}' names, others do not count",
+                     a.schema.table->columns[*person].name);
+}
+
+/// What holds of a person with more records than were promised: the promise holds of each change of so many,
+/// and mu adds up over such steps (Dong, Roth & Su, JRSS B 2022, group privacy). Rounded up.
+std::string of_more_records(const release::Artifact& a, const privacy::Guarantee& promise) {
+  if (a.schema.table && a.schema.table->person()) return {};  // the others do not count
+  const double mu = divide_up(1.0, promise.noise_multiplier);
+  std::string out;
+  for (const std::uint64_t records : {2, 5, 10}) {
+    if (records <= a.max_records_per_person) continue;
+    const std::uint64_t steps = (records + a.max_records_per_person - 1) / a.max_records_per_person;
+    const double of_all = multiply_up(mu, static_cast<double>(steps));
+    const auto epsilon = privacy::epsilon_to_tell(of_all, a.noise.delta);
+    out += fmt::format("{}{} records: {}", out.empty() ? "" : "; ", records,
+                       epsilon ? fmt::format("epsilon {:.2f}", std::ceil(100 * *epsilon) / 100)
+                               : fmt::format("epsilon beyond {:.0f}", privacy::kMaxEpsilon));
+  }
+  return out.empty() ? out : out + fmt::format(", at delta {}", exact_text(a.noise.delta));
+}
+
 void facts(const PublicMaterial& m, Page& page) {
   const release::Artifact& a = m.artifact();
   page.paragraph(what_it_is(m));
@@ -91,8 +118,10 @@ void facts(const PublicMaterial& m, Page& page) {
     table.rows.push_back({"the promise", fmt::format("epsilon {} at delta {}", exact_text(promise->epsilon),
                                                      exact_text(a.noise.delta))});
   table.rows.push_back(
-      {"who is protected", fmt::format("one person, with {} record{} at most", a.max_records_per_person,
-                                       a.max_records_per_person == 1 ? "" : "s")});
+      {"who is protected", fmt::format("one person, with {} record{} at most{}", a.max_records_per_person,
+                                       a.max_records_per_person == 1 ? "" : "s", on_whose_word(a))});
+  if (const std::string more = promise ? of_more_records(a, *promise) : ""; !more.empty())
+    table.rows.push_back({"of somebody with more", more});
   table.rows.push_back({"against", a.adjacency == privacy::Adjacency::kReplaceOne
                                        ? "their records having been any others (replace-one)"
                                        : "their records having been there at all (add/remove-one)"});
@@ -222,10 +251,10 @@ void public_use(const PublicMaterial& m, Page& page) {
       a.is_private && promise
           ? fmt::format(
                 "Synthetic data by muffle {}, ({}, {})-differentially private ({} adjacency, at most {} "
-                "record(s) a person).",
+                "record{} a person).",
                 a.muffle_version, exact_text(promise->epsilon), exact_text(a.noise.delta),
                 a.adjacency == privacy::Adjacency::kReplaceOne ? "replace-one" : "add/remove-one",
-                a.max_records_per_person)
+                a.max_records_per_person, a.max_records_per_person == 1 ? "" : "s")
           : fmt::format("Made by muffle {} with seeded test noise: NOT PRIVATE.", a.muffle_version);
   cite += fmt::format("\nRelease SHA-256 {}", m.release_hash);
   if (m.model) cite += fmt::format("\nModel SHA-256 {}", m.model_hash);
