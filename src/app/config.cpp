@@ -181,8 +181,8 @@ class Loader {
     // Without its schema nothing that the rest says of records would be true.
     if (schema_stands_) {
       if (stages.release)
-        release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
-                              config_.data.records);
+        release::choose_sizes(config_.features, released_schema(config_), config_.privacy,
+                              config_.release_counts, config_.data.records);
       for (std::string& p : contradictions(config_, stages)) problems_.add(std::move(p));
     }
     const std::vector<std::string> problems = problems_.take();

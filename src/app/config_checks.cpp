@@ -43,14 +43,14 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            "number of records is public, data.records: leave the guess out");
 }
 
-void check_maps(const Config& c, const Maps& maps, Problems& p) {
+void check_maps(const Config& c, const schema::Schema& released, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
   p.unless(
-      numbers * c.data.schema.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
+      numbers * released.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
       fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
                   "features (count or coefficients of the maps)",
-                  numbers, c.data.schema.classes, model::kMostModelBytes / 1'000'000));
+                  numbers, released.classes, model::kMostModelBytes / 1'000'000));
   for (const features::NamedMap& proxy : maps) {
     if (proxy.role != features::MapRole::kProxy) continue;
     for (const features::NamedMap& other : maps)
@@ -79,10 +79,15 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   }
   const bool mapped = !maps.empty();
   if (stages.release) {
+    const bool labelled = c.data.schema.table && c.data.schema.table->label();
+    p.unless(
+        labelled || c.data.label_as != data::LabelAs::kColumn,
+        "data.label_as = \"column\" is of a table's label, and the schema (data.schema) has no column of "
+        "role \"label\": leave it out");
     check_records(c, maps, p);
     c.ledger.problems(p);
     c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
-    if (mapped) check_maps(c, maps, p);
+    if (mapped) check_maps(c, released, maps, p);
   }
   Problems of_model;
   if (stages.train) {

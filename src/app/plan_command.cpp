@@ -38,7 +38,8 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));
-  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels)
+  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels &&
+      label_as_column(c.plan).empty())
     out.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
   return out;
 }
@@ -46,7 +47,7 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
 /// The keys that would follow from the noise were m public and `records`, with their values.
 std::map<std::string, std::string> sizes_for(const Config& config, std::uint64_t records) {
   Config told = config;
-  release::choose_sizes(told.features, told.data.schema, told.privacy, told.release_counts, records);
+  release::choose_sizes(told.features, released_schema(told), told.privacy, told.release_counts, records);
   const std::map<std::string, std::string> before = flatten(config);
   std::map<std::string, std::string> sizes = flatten(told);
   std::erase_if(sizes, [&](const auto& key) { return before.at(key.first) == key.second; });

@@ -126,9 +126,8 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.choice<LabelAs>(
       "label_as", s.label_as,
       {{"auto", LabelAs::kAuto}, {"class", LabelAs::kClass}, {"column", LabelAs::kColumn}},
-      "of a table whose columns are counted (kind = \"pairs\"): each class has counts of its own; or the "
-      "label "
-      "is counted like any other column, which few records bear better; auto: by data.records, or the guess "
+      "of a table's label: each class has sums of its own; or it is a column like the others, which few "
+      "records bear better where columns are counted (kind = \"pairs\"); auto: by data.records, or the guess "
       "of it");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
   keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");

@@ -35,7 +35,7 @@ void schema_table(const schema::Table& schema, Page& page) {
   TextTable table{{"column", "type", "holds", "may be missing", "unit"}, {}};
   for (const schema::Column& column : schema.columns) {
     if (table.rows.size() == kMostColumnsListed) break;
-    table.rows.push_back({column.name + (column.role == schema::ColumnRole::kLabel ? " (label)" : ""),
+    table.rows.push_back({column.name + (column.is_label() ? " (label)" : ""),
                           std::string(schema::type_name(column.type)), holds(column),
                           column.missing ? "yes" : "", column.unit});
   }

@@ -254,7 +254,7 @@ class Checks {
       }
       features += c.is_feature() ? 1 : 0;
       persons += c.role == ColumnRole::kPerson ? 1 : 0;
-      if (c.role != ColumnRole::kLabel && c.role != ColumnRole::kTarget) continue;
+      if (!c.is_label()) continue;
       ++labels;
       if (c.is_number()) add(fmt::format("column '{}': a label must be categories, not numbers", c.name));
       if (c.missing)
@@ -263,7 +263,7 @@ class Checks {
       if (c.values.size() > kMostLabelValues)
         add(fmt::format("column '{}': a label has at most {} values", c.name, kMostLabelValues));
     }
-    if (labels > 1) add("two columns have the role label or target");
+    if (labels > 1) add("two columns have the role label");
     if (persons > 1) add("two columns have the role person");
     if (features == 0 && !table_.columns.empty())
       add("no column is left to learn from: all are ignored, the label or the person");

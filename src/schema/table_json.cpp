@@ -19,7 +19,7 @@ constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kTypeNames = {
     "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
-const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "target", "person"};
+const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person", "target"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies", "among"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};

@@ -24,6 +24,7 @@ dir = "$work/data"
 features = "all.csv"
 records = 600
 on_error = "reject-file"
+label_as = "class"
 [map.pairs]
 kind = "pairs"
 [privacy]
@@ -144,6 +145,31 @@ done
 check "nothing was released again" test "$(sha256sum <"$work/rounds-1/release.mfl")" = "$made"
 says 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" "$MUFFLE" release "${rounds_again[@]}" --set privacy.epsilon=0.123 --out "$work/rounds-1"
 says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" release "${rounds_again[@]}" --set data.features=part-0.csv --out "$work/rounds-1"
+
+# Of so few records the label is a column like the others, unless somebody says otherwise: the same columns in the samples, whose law ties it to the others.
+few=("${job[@]}" --set data.label_as=auto)
+says 0 "'died' is counted like any other column" "$MUFFLE" plan "${few[@]}"
+check "not where somebody says so" bash -c "! '$MUFFLE' plan --config '$work/stays-job.toml' | grep -q 'like any other column'"
+says 0 'sample.labels does not apply' on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true --out "$work/few"
+ends 0 "$MUFFLE" verify "$work/few/release.mfl" --allow-unsigned
+check "the columns are the same ones" test "$(head -n 1 "$work/few/samples.csv")" = age,ward,admitted,left,died
+check "and the law" python3 - "$work/few" <<'EOF'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/samples.csv", newline="")))
+died = [int(r["age"]) >= 60 for r in rows if r["died"] == "yes"]
+assert 150 < len(died) < 400 and sum(died) / len(died) > 0.8, (len(died), sum(died))
+assert {r["died"] for r in rows} == {"no", "yes"} and all(r["admitted"] <= r["left"] for r in rows)
+said, scores = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("samples", "metrics"))
+assert said["labels"] == "column" and said["classes"] == 1, said
+assert scores["table_classifiers"]["mean"]["roc_auc"] > 0.8, scores["table_classifiers"]["mean"]
+EOF
+ends 0 "$MUFFLE" report --run "$work/few" --private
+check "its private report knows the label" grep -q '(the label)' "$work/few/report-private.html"
+says 78 'no mean of each class: its label was counted' "$MUFFLE" evaluate "${few[@]}" --set 'evaluate.metrics=["nearest-mean"]' --set data.test_features=part-1.csv --out "$work/few"
+says 78 'data.label_as: .*auto.* there, .*class.* here' "$MUFFLE" release "${job[@]}" --out "$work/few"
+for n in 1 3; do ends 0 on "$n" release "${few[@]}" --secure-aggregation --insecure-seeded-noise 7 --out "$work/few-$n"; done
+check "3 masked ranks release what one does" test "$(payload "$work/few-3/release.mfl")" = "$(payload "$work/few-1/release.mfl")"
+expect_error 78 'data.label_as = "column" is of a table' 1 release "${tiny[@]}" --set data.label_as=column --set data.features=none.idx
 
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"

@@ -376,7 +376,7 @@ TEST(TableJson, ALabelThatIsAColumnIsANumberOfARecord) {
   both.columns.push_back(both.columns[*both.target()]);
   both.columns.back().name = "again";
   both.columns.back().role = ColumnRole::kLabel;
-  EXPECT_THAT(both.problems(), testing::ElementsAre(HasSubstr("label or target")));
+  EXPECT_THAT(both.problems(), testing::ElementsAre(HasSubstr("role label")));
 }
 
 TEST(TableJson, RefusesStrangers) {

@@ -41,8 +41,8 @@ constexpr bool is_number_type(ColumnType type) {
 enum class ColumnRole {
   kFeature,
   kLabel,   ///< the class: categories; at most one column
-  kTarget,  ///< a label that is a number of a record like any other; no label beside it
   kPerson,  ///< who a row belongs to: at most one column, never released; bounds what one person can change
+  kTarget,  ///< of releases alone: the label, counted like any other column (with_label_as_column())
 };
 
 /// A value as feature maps and generators see it: one of finitely many codes, and where within the code's
@@ -131,9 +131,12 @@ struct Column {
   bool is_temporal() const { return is_temporal_type(type); }
   /// It is never read: in samples it follows from other columns of its row.
   bool follows() const { return derived || determined; }
-  /// It is a number of a record: it neither is ignored nor follows() nor is the label nor the person.
+  /// Whether its values are classes by themselves or a column like the others.
+  bool is_label() const { return role == ColumnRole::kLabel || role == ColumnRole::kTarget; }
+  /// It is a number of a record: it neither is ignored nor follows() nor is the label, class by class, nor
+  /// the person.
   bool is_feature() const {
-    return type != ColumnType::kIgnore && (role == ColumnRole::kFeature || role == ColumnRole::kTarget) &&
+    return type != ColumnType::kIgnore && role != ColumnRole::kLabel && role != ColumnRole::kPerson &&
            !follows();
   }
   /// Bins or categories.
