@@ -4,6 +4,7 @@
 
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
@@ -14,6 +15,11 @@ constexpr std::size_t kMostColumnsListed = 500, kMostValuesListed = 8;
 std::string holds(const schema::Column& column) {
   if (column.role == schema::ColumnRole::kPerson) return "whose row it is: never released";
   if (column.type == schema::ColumnType::kIgnore) return "never read";
+  if (column.type == schema::ColumnType::kKey) {
+    std::string first;
+    schema::KeyText(column).write(1, first);
+    return fmt::format("never read; samples have fresh keys: {}, ...", first);
+  }
   if (column.derived) return "follows from other dates of the row";
   if (column.determined) return "follows from another column of the row";
   if (column.is_number()) {

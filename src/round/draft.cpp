@@ -245,8 +245,7 @@ std::string proposal_in_words(const release::ProposedRound& round) {
   if (plan.schema.table) {
     std::vector<std::string> columns;
     for (const schema::Column& c : plan.schema.table->columns) {
-      if (c.type != schema::ColumnType::kIgnore && c.role != schema::ColumnRole::kPerson)
-        columns.push_back(printable(c.name));
+      if (!c.is_unread() && c.role != schema::ColumnRole::kPerson) columns.push_back(printable(c.name));
     }
     out += fmt::format("columns: {}\nschema: {}\n", fmt::join(columns, ", "),
                        schema::table_hash(schema::with_target_as_label(*plan.schema.table)));

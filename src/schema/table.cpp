@@ -9,7 +9,7 @@ namespace {
 
 std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnRole role) {
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    if (columns[j].type != ColumnType::kIgnore && columns[j].role == role) return j;
+    if (!columns[j].is_unread() && columns[j].role == role) return j;
   }
   return std::nullopt;
 }
@@ -17,8 +17,8 @@ std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnR
 }  // namespace
 
 std::string_view type_name(ColumnType type) {
-  static constexpr std::array<std::string_view, 9> kNames{
-      "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "key", "ignore"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

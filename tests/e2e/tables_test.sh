@@ -171,6 +171,25 @@ for n in 1 3; do ends 0 on "$n" release "${few[@]}" --secure-aggregation --insec
 check "3 masked ranks release what one does" test "$(payload "$work/few-3/release.mfl")" = "$(payload "$work/few-1/release.mfl")"
 expect_error 78 'data.label_as = "column" is of a table' 1 release "${tiny[@]}" --set data.label_as=column --set data.features=none.idx
 
+# Keys: each row has one of its own, whatever sampling it is from; of those in the file nothing is read.
+printf '%s\n' '[[columns]]' 'name = "stay"' 'type = "key"' 'prefix = "S-"' 'digits = 5' | cat - "$work/stays.toml" >"$work/keyed.toml"
+awk -F, 'NR == 1 { print $0 ",stay"; next } { print $0 "," (NR % 7 ? "SECRET" NR : "") }' "$work/data/all.csv" >"$work/data/keyed.csv"
+keyed=("${job[@]}" --set "data.schema=$work/keyed.toml" --set data.features=keyed.csv)
+says 0 'Everything fits' "$MUFFLE" check "${keyed[@]}"
+ends 0 on 2 run "${keyed[@]}" --set sample.files=2 --set 'sample.formats=["csv"]' --out "$work/keyed"
+mkdir "$work/keyed-more"
+ends 0 on 1 sample --model "$work/keyed/model.mfl" --set sample.skip_keys=700 --set sample.count=300 --set sample.seed=2 --out "$work/keyed-more"
+check "a thousand keys, all of them different" python3 - "$work"/keyed/samples-0000[01]-of-00002.csv "$work/keyed-more/samples.csv" <<'EOF'
+import csv, sys
+keys = [r["stay"] for path in sys.argv[1:] for r in csv.DictReader(open(path, newline=""))]
+assert keys == [f"S-{i + 1:05}" for i in range(1000)], keys[:3]
+EOF
+check "no key of the file is anywhere" bash -c "! grep -raq 'SECRET' '$work/keyed' '$work/keyed-more'"
+says 78 "sample.skip_keys . sample.count is 100299, and the keys of column 'stay' have 5 digits" "$MUFFLE" sample --model "$work/keyed/model.mfl" --set sample.skip_keys=99999 \
+  --set sample.count=300 --out "$work/keyed-more"
+ends 0 on 1 release "${job[@]}" --set "data.schema=$work/keyed.toml" --insecure-seeded-noise 7 --out "$work/no-keys"
+check "a file may lack them: the same numbers are released" test "$(sums no-keys)" = "$(sums alone-1)"
+
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"
 check "every pair and column is a file, $(find "$work/tables" -name '*.csv' | wc -l) of 10" test "$(find "$work/tables" -name '*.csv' | wc -l)" = 10
