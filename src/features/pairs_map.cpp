@@ -172,6 +172,8 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       if (schema.table->target() == j) target_ = names_.size();
       names_.push_back(schema.table->columns[j].name);
     }
+    const auto label = schema.table->label();
+    label_ = label ? schema.table->columns[*label].name : "";
     classes_ = schema.classes;
     const std::vector<std::size_t> grid_cells = grid_cells_of(*schema.table);
     if (!stated_) choose_tables(codes, grid_cells);
@@ -349,6 +351,14 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     std::ranges::stable_sort(out, std::ranges::greater(), &Joint::drowned);
     return out;
   }
+  std::string columns_listed() const {
+    return fmt::format(
+        "the columns are {}{}", fmt::join(names_, ", "),
+        label_.empty() ? ""
+                       : fmt::format("; \"{}\", the label, is none: each of its values has tables of its own "
+                                     "(data.label_as)",
+                                     label_));
+  }
   void choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells);
   void weigh(settings::Problems& problems);
   void require_few_cells() const;
@@ -360,11 +370,12 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   CountTables all_;
   std::vector<std::string> names_;   ///< of a record's numbers, for messages
   std::size_t target_ = kAnyColumn;  ///< which of those is the target; kAnyColumn: none
+  std::string label_;                ///< that has classes; empty: there is none
   std::size_t classes_ = 1;
 };
 
 void PairsMap::choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells) {
-  const std::string listed = fmt::format("the columns are {}", fmt::join(names_, ", "));
+  const std::string listed = columns_listed();
   settings::Problems problems;
   all_ = {std::move(codes), {}, std::move(grid_cells)};
   const std::size_t d = names_.size();
@@ -410,8 +421,7 @@ void PairsMap::weigh(settings::Problems& problems) {
     const auto [left, weight] = split_weight(text);
     const auto columns = columns_in(left, names_, true);
     if (!columns || !different(*columns)) {
-      problems.add(fmt::format("weights: \"{}\" names no different columns; the columns are {}", text,
-                               fmt::join(names_, ", ")));
+      problems.add(fmt::format("weights: \"{}\" names no different columns; {}", text, columns_listed()));
       continue;
     }
     bool fits = false;

@@ -269,6 +269,16 @@ TEST(PairsMap, PairsWithALabelThatIsAColumnWeighTwiceUnlessSaidOtherwise) {
               testing::UnorderedElementsAre("a b 1", "a c 1", "b c 1"));
 }
 
+TEST(PairsMap, ALabelThatHasClassesIsNoColumnToWeigh) {
+  schema::Schema schema = table_schema({2, 3, 4});
+  schema::Table table = *schema.table;
+  table.columns[1].role = schema::ColumnRole::kLabel;
+  describe_table(schema, std::make_shared<const schema::Table>(table));
+  for (const MapKeys& keys : {MapKeys{{"weights", "[\"*:b=2\"]"}}, MapKeys{{"leave_out", "[\"b\"]"}}})
+    expect_error(ExitCode::kConfig, {"the columns are a, c; \"b\", the label, is none", "data.label_as"},
+                 [&] { pairs(keys, schema); });
+}
+
 TEST(PairsMap, WhatNamesNoColumnIsRefusedWithThoseThatThereAre) {
   const schema::Schema schema = table_schema({2, 3, 4}, 2);
   const auto refused = [&](MapKeys settings, std::initializer_list<std::string> parts) {
