@@ -178,7 +178,7 @@ keyed=("${job[@]}" --set "data.schema=$work/keyed.toml" --set data.features=keye
 says 0 'Everything fits' "$MUFFLE" check "${keyed[@]}"
 ends 0 on 2 run "${keyed[@]}" --set sample.files=2 --set 'sample.formats=["csv"]' --out "$work/keyed"
 mkdir "$work/keyed-more"
-ends 0 on 1 sample --model "$work/keyed/model.mfl" --set sample.skip_keys=700 --set sample.count=300 --set sample.seed=2 --out "$work/keyed-more"
+ends 0 on 1 sample --model "$work/keyed/model.mfl" --set sample.skip_keys=700 --set sample.count=300 --set sample.files=1 --set sample.seed=2 --out "$work/keyed-more"
 check "a thousand keys, all of them different" python3 - "$work"/keyed/samples-0000[01]-of-00002.csv "$work/keyed-more/samples.csv" <<'EOF'
 import csv, sys
 keys = [r["stay"] for path in sys.argv[1:] for r in csv.DictReader(open(path, newline=""))]

@@ -303,7 +303,7 @@ TEST(TableToml, KeysSayHowTheyAreWrittenAndNothingElse) {
     muffle::test::expect_error(ExitCode::kConfig, parts, [&] { (void)parsed(says); });
   };
   for (const char* other : {"lo = 0", "values = [\"x\"]", "missing = true", "role = \"person\"", "bins = 3"})
-    refused(std::string(other) + "\n", {"line 5: column 'id'", "says nothing of such a column"});
+    refused(std::string(other) + "\n", {"line 4: column 'id'", "says nothing of such a column"});
   for (const char* digits : {"0", "19", "2.5", "\"6\""})
     refused(std::string("digits = ") + digits + "\n", {"digits needs a whole number from 1 to 18"});
   refused(
