@@ -215,9 +215,8 @@ TEST_F(ConsortiumFolder, NothingIsProposedThatRefusesFilesForWhatRecordsHold) {
   release::ReleasePlan plan = SmallConsortium::plan();
   plan.schema.on_error = schema::OnError::kRejectFile;
   const Wishes wishes{.contribute_until = kThen + 10, .open_until = kThen + 20, .stand_in_until = kThen + 30};
-  expect_error(ExitCode::kConfig, {"data.on_error", "clamp"}, [&] {
-    draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, wishes);
-  });
+  expect_error(ExitCode::kConfig, {"data.on_error", "clamp"},
+               [&] { draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, wishes); });
   plan.schema.on_error = schema::OnError::kClamp;
   EXPECT_NO_THROW(draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, wishes));
 }
