@@ -134,6 +134,19 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
   return out;
 }
 
+Rows rows_of_class(const Rows& rows, std::int32_t label) {
+  Rows out;
+  out.columns = rows.columns;
+  out.values.resize(rows.values.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.labels[i] != label) continue;
+    out.labels.push_back(label);
+    for (std::size_t j = 0; j < rows.values.size(); ++j) out.values[j].push_back(rows.values[j][i]);
+  }
+  out.in_file = out.size();
+  return out;
+}
+
 std::vector<std::size_t> some_rows(std::size_t n, std::size_t most) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < n; ++i) {

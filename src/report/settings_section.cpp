@@ -47,6 +47,14 @@ void schema_table(const schema::Table& schema, Page& page) {
   page.table(table);
   if (schema.columns.size() > kMostColumnsListed)
     page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
+  std::string lists;
+  for (const schema::Column& column : schema.columns) {
+    if (column.type == schema::ColumnType::kIgnore || column.values.size() <= kMostValuesListed) continue;
+    lists += column.name + ":";
+    for (const schema::Category& value : column.values) lists += " " + value.name + ";";
+    lists += "\n";
+  }
+  if (!lists.empty()) page.folded("All categories of the longer lists", lists);
   std::vector<std::string> rules = rules_of(schema);
   for (std::string& one : made_so(schema)) rules.push_back(std::move(one));
   if (rules.empty()) return;
