@@ -145,7 +145,7 @@ struct AtHand {
     const privacy::LedgerState ledger = config.ledger_state();
     return policy_verdict(config.policy(), site::Pins::load(store.folder()),
                           {round, self, members.charters, members.round_keys, approvals, ledger, with_torch,
-                           taking_part(round, *exchange)});
+                           taking_part(round, *exchange), seconds_now()});
   }
 
   site::KeyStore store;
