@@ -122,6 +122,7 @@ behind() {
 what_was_captured() {
   sleep 0.5 # tcpdump writes
   check "what passed was captured" test "$(stat -c %s "$work/capture")" -gt "$(((1 + 3) * contribution_bytes))"
+  # shellcheck disable=SC2317 # by check
   absent() { ! grep -aqF -- "$1" "$work/capture"; }
   local word
   for word in muffle-message muffle-exchange Muffle-Exchange /v1/messages '"sender"' card- -contribution- -opening-; do
