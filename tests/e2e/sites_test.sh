@@ -155,6 +155,15 @@ people() {
   says 0 "REFUSED +charter .*charter 2 has revoked" site show "$work/north"
   says 0 'charter 2 says all of that already' coordinator charter
   check "the coordinator puts it back" test -s "$exchange/charter-2.mfm"
+  # Whoever lost the keys makes new ones; what the records have spent stays spent.
+  cp "$work/west/keys/CACHEDIR.TAG" "$work/tag"
+  check "what lies beside the keys says so" grep -q -- '--ledger' "$work/tag"
+  says 74 'lost.jsonl' "$MUFFLE" site init --name WEST --out "$work/west-again" --ledger "$work/lost.jsonl"
+  check "and nothing was made" test ! -e "$work/west-again/keys"
+  ends 0 "$MUFFLE" ledger budget --ledger "$work/old.jsonl" --data-id stays-of-west --epsilon 3
+  says 0 "old.jsonl of 'stays-of-west' goes on: 0 charges" "$MUFFLE" site init --name WEST --out "$work/west-again" --ledger "$work/old.jsonl"
+  check "its settings name the ledger" grep -qx "ledger = \"$work/old.jsonl\"" "$work/west-again/site.toml"
+  check "and its records" grep -qx 'id = "stays-of-west"' "$work/west-again/site.toml"
   # The round is given up, once and for all to see.
   ends 2 coordinator abandon --code none
   says 0 'the round is abandoned' coordinator abandon
