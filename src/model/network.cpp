@@ -197,9 +197,9 @@ torch::nn::Linear BaseGenerator::add_linear(const std::string& name, std::int64_
 }
 
 torch::nn::Conv2d BaseGenerator::add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
-                                                 std::int64_t kernel) {
-  auto layer =
-      register_module(name, torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2)));
+                                                 std::int64_t kernel, bool biased) {
+  auto layer = register_module(
+      name, torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(biased)));
   initialize(layer->weight, layer->bias);
   return layer;
 }

@@ -85,7 +85,7 @@ class BaseGenerator : public Generator {
   torch::nn::Linear add_linear(const std::string& name, std::int64_t in, std::int64_t out,
                                bool biased = true);
   torch::nn::Conv2d add_convolution(const std::string& name, std::int64_t in, std::int64_t out,
-                                    std::int64_t kernel);
+                                    std::int64_t kernel, bool biased = true);
   std::shared_ptr<SyncBatchNorm> add_norm(const std::string& name, std::int64_t features);
 
   /// Layer `name` and its norm, of x, in TorchScript.

@@ -42,9 +42,10 @@ void NetworkSettings::declare(settings::Keys& keys) {
 void NetworkSettings::problems(const schema::Schema* schema, settings::Problems& all) const {
   settings::Problems p;
   p.unless(code >= 1, "model.code is 0: a network needs a latent code of at least 1 number");
-  p.unless(!hidden.empty() && hidden.size() <= kMostHidden &&
-               std::find(hidden.begin(), hidden.end(), 0u) == hidden.end(),
-           fmt::format("model.hidden needs 1 to {} widths of at least 1", kMostHidden));
+  p.unless(
+      (!hidden.empty() || !needs_hidden()) && hidden.size() <= kMostHidden &&
+          std::find(hidden.begin(), hidden.end(), 0u) == hidden.end(),
+      fmt::format("model.hidden needs {} to {} widths of at least 1", needs_hidden() ? 1 : 0, kMostHidden));
   p.unless(schema == nullptr || (!schema->shape.empty() && schema->dims() > 0 && schema->classes > 0),
            "the schema's shape or number of classes is empty: give the record's shape and classes >= 1");
   own_problems(schema, p);
@@ -65,7 +66,7 @@ nlohmann::json NetworkSettings::to_json() const {
 
 void NetworkSettings::read_json(const JsonFields& fields) {
   code = fields.integer("code", 1, kMaxSize);
-  hidden = fields.sizes("hidden", kMostHidden, 1, kMaxSize);
+  hidden = fields.sizes("hidden", kMostHidden, 1, kMaxSize, /*may_be_empty=*/!needs_hidden());
   residual = fields.flag("residual");
   plain_share = share(fields, "plain_share");
 }

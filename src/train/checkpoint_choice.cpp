@@ -27,11 +27,11 @@ std::vector<std::pair<std::string, Tensor>> state_of(const model::Generator& gen
 
 }  // namespace
 
-CheckpointChoice::CheckpointChoice(const release::Artifact& release, const TrainSpec& spec,
-                                   const Placement& placement, Heartbeat heartbeat)
+CheckpointChoice::CheckpointChoice(const release::Artifact& release, const model::GeneratorSettings& network,
+                                   const TrainSpec& spec, const Placement& placement, Heartbeat heartbeat)
     : every_(spec.choose_every),
       steps_(spec.steps),
-      statistics_batch_(std::max<std::uint64_t>(kStatisticsBatch, spec.batch)),
+      statistics_batch_(statistics_batch(network, release.schema, spec)),
       device_(placement.device),
       collective_(placement.collective),
       measurement_{.seed = spec.seed,

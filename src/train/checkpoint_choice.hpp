@@ -23,9 +23,10 @@ namespace muffle::train {
 class CheckpointChoice {
  public:
   /// Rebuilds the release's proxy, which there is.
+  /// @param network  that is trained
   /// @throws ProtocolError  it is another map than the release's.
-  CheckpointChoice(const release::Artifact& release, const TrainSpec& spec, const Placement& placement,
-                   Heartbeat heartbeat);
+  CheckpointChoice(const release::Artifact& release, const model::GeneratorSettings& network,
+                   const TrainSpec& spec, const Placement& placement, Heartbeat heartbeat);
 
   /// Whether the state after so many steps is looked at.
   bool due(std::uint64_t steps_done) const {

@@ -250,6 +250,14 @@ void loss_weight_problems(const TrainSpec& spec, const std::vector<features::Nam
   }
 }
 
+std::uint64_t statistics_batch(const model::GeneratorSettings& network, const schema::Schema& schema,
+                               const TrainSpec& spec) {
+  constexpr double kMostNumbers = 1u << 29;  // 2 GB in float; norms need the double of it for a layer
+  const double affordable = kMostNumbers / network.numbers_at_once(schema);
+  return std::max<std::uint64_t>(
+      spec.batch, static_cast<std::uint64_t>(std::min(static_cast<double>(kStatisticsBatch), affordable)));
+}
+
 Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& generator, const TrainSpec& spec,
           std::uint64_t ranks) {
   Cost out;

@@ -83,7 +83,7 @@ class Training {
       training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
                         placement_.collective);
       if (start_) start_->install(*training_->generator());
-      if (spec_.choose_every > 0) nearest_.emplace(release_, spec_, placement_, heartbeat_);
+      if (spec_.choose_every > 0) nearest_.emplace(release_, *network_, spec_, placement_, heartbeat_);
       if (setup_.cuda_graph) training_->use_graph();
     });
   }
@@ -113,7 +113,7 @@ class Training {
 
   void take_statistics() {
     heartbeat_();
-    final_loss_ = training_->take_statistics(std::max<std::uint64_t>(kStatisticsBatch, spec_.batch));
+    final_loss_ = training_->take_statistics(statistics_batch(*network_, release_.schema, spec_));
     heartbeat_();
     const double disagreement = training_->disagreement();
     require(disagreement <= kMaxDisagreement,

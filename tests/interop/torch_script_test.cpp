@@ -136,6 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryNetwork, ::testing::ValuesIn(networks()), [
 
 TEST(TorchScript, NetworksBesideAClosedFormDrawTheSame) {
   for (const auto& [kind, shape, code] : {std::tuple{"convolutional", std::vector<std::size_t>{1, 8, 12}, 9},
+                                          {"resnet", {1, 8, 12}, 9},
                                           {"fully-connected", {2, 8, 8}, 8},
                                           {"fully-connected", {5}, 5}}) {
     const auto settings = test::network(kind, {{"residual", true}, {"code", code}, {"plain_share", 0.3}});

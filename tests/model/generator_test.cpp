@@ -73,6 +73,27 @@ TEST(Generator, LabelsAndCodesMatter) {
   EXPECT_GT(worst(x[0], x[1]), 1e-4);
 }
 
+/// The size that DP-MEPF's has at 32 pixels: 100 numbers in, 3.3 million parameters.
+TEST(Generator, ResnetMayHaveNoHiddenLayerAndStatesWhatItTakes) {
+  const schema::Schema images = test::schema_of({3, 32, 32}, 10);
+  const auto network = test::network(
+      "resnet", {{"code", 90}, {"hidden", nlohmann::json::array()}, {"blocks", {512, 256, 128, 64}}});
+  const double expected = 101.0 * 8192 +
+                          9 * (512 * 256 + 256 * 256 + 256 * 128 + 128 * 128 + 128 * 64 + 64 * 64) +
+                          (512 * 256 + 256 * 128 + 128 * 64) + 2 * (256 + 128 + 64) +
+                          2 * (512 + 2 * 256 + 2 * 128 + 2 * 64) + (9 * 64 + 1) * 3;
+  EXPECT_EQ(static_cast<double>(network->size(images).parameters), expected);
+  EXPECT_EQ(network->size(images).norms, 7u);
+  test::expect_error(ExitCode::kConfig, {"8 times", "multiples"}, [&] {
+    network->build(test::schema_of({3, 28, 28}, 10), 1, nullptr);
+  });
+  test::expect_error(ExitCode::kConfig, {"draws images"},
+                     [&] { network->build(test::schema_of({64}, 10), 1, nullptr); });
+  test::expect_error(ExitCode::kConfig, {"model.blocks"}, [&] {
+    test::network("resnet", {{"blocks", {16}}})->build(test::schema_of({3, 32, 32}, 10), 1, nullptr);
+  });
+}
+
 TEST(Generator, ImpossibleShapesAreConfigErrors) {
   const auto refuse = [](const NetworkSettings& network, const schema::Schema& schema,
                          const std::string& hint) {

@@ -43,7 +43,8 @@ struct ToyNetwork {
   nlohmann::json settings;
 };
 inline const ToyNetwork kColumns{"fully-connected", {5}, {{"hidden", {16, 12}}}},
-    kImages{"convolutional", {1, 8, 8}, {{"hidden", {16}}, {"channels", {4, 3}}}};
+    kImages{"convolutional", {1, 8, 8}, {{"hidden", {16}}, {"channels", {4, 3}}}},
+    kBlocks{"resnet", {1, 8, 8}, {{"hidden", nlohmann::json::array()}, {"blocks", {6, 4, 3}}}};
 
 inline Toy toy(const ToyNetwork& of, std::size_t batch, bool stratified, bool unbiased = true) {
   Toy t;
@@ -149,7 +150,8 @@ inline constexpr double kTolerance = 2e-4;
 inline std::vector<Toy> toy_cases() {
   return {toy(kColumns, 24, true, true),  toy(kColumns, 25, false, false), toy(kImages, 23, true, false),
           toy(kImages, 24, false, true),  toy(kColumns, 3, true, false),   toy(kImages, 3, false, true),
-          toy(kColumns, 25, false, true), toy(kColumns, 24, true, false)};
+          toy(kColumns, 25, false, true), toy(kColumns, 24, true, false),  toy(kBlocks, 23, true, false),
+          toy(kBlocks, 3, false, true)};
 }
 
 }  // namespace muffle::test

@@ -63,6 +63,8 @@ class NetworkSettings : public GeneratorSettings {
     /// A linear layer (without a bias: the norm subtracts it again) and its batch norm.
     void add_normed(double features);
   };
+  /// Whether there must be a hidden layer.
+  virtual bool needs_hidden() const { return true; }
   /// What is wrong with the kind's own settings.
   virtual void own_problems(const schema::Schema*, settings::Problems&) const {}
   /// What follows the hidden layers, of width count.width.

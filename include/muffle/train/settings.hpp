@@ -83,6 +83,11 @@ void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
                       const TrainSpec& spec, settings::Problems& problems);
 
+/// Codes of all ranks that a trained generator's running statistics are taken from: kStatisticsBatch
+/// (trainer.hpp), or the fewer the more numbers the network has of each at once.
+std::uint64_t statistics_batch(const model::GeneratorSettings& network, const schema::Schema& schema,
+                               const TrainSpec& spec);
+
 /// What making a model of a release takes, for `muffle plan`. All 0 where nothing can be made of it.
 struct Cost {
   std::uint64_t parameters = 0;  ///< of the trained network; 0: none is trained
