@@ -10,7 +10,7 @@
 #include "muffle/embed/audit.hpp"
 #include "muffle/networks/network_block.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/round/drive.hpp"
+#include "muffle/round/audit_paths.hpp"
 
 namespace muffle::app {
 namespace {

@@ -172,9 +172,19 @@ round::Draft draft_first(ConfigSources sources, const site::KeyStore& store, rou
                                earlier_proposals(store, exchange), wishes);
 }
 
+/// What a round, and those that follow it in its release, put into the exchange at most: a vector of each
+/// party in each round, and what the coordinator makes of them.
+std::uint64_t bytes_of(const release::Proposal& p) {
+  const std::uint64_t numbers = p.later ? p.plan.of_round(p.number()).size() : p.plan.size();
+  const std::uint64_t rounds = p.plan.rounds() - p.number() + 1;
+  const std::uint64_t beside_numbers = (rounds - 1) * release::most_bytes(1);
+  return (release::most_bytes(numbers) + beside_numbers) * (p.sites.size() + p.holders.size() + 2);
+}
+
 void propose(const ConfigSources& sources, const PartyCommand& command, std::ostream& out) {
   const site::KeyStore store = site::KeyStore::open(command.folder);
-  const auto exchange = exchange_of(command, load_party(command.folder, false));
+  const PartyConfig config = load_party(command.folder, false);
+  const auto exchange = exchange_of(command, config);
   round::Wishes wishes = command.wishes;
   wishes.title = command.title;
   const auto now =
@@ -186,22 +196,27 @@ void propose(const ConfigSources& sources, const PartyCommand& command, std::ost
   const round::Membership members = members_of(store, *exchange);
   const round::Draft draft = command.after.empty() ? draft_first(sources, store, *exchange, members, wishes)
                                                    : draft_next(command, store, *exchange, members, wishes);
+  // Before anything is signed: a disk that fills up in the middle of a round would cost all sites their
+  // charges.
+  const std::uint64_t bytes = bytes_of(draft.proposal);
+  require_room(
+      round::working_exchange(config.folder, command.exchange.empty() ? config.exchange() : command.exchange),
+      bytes);
+  require_room(store.folder(), bytes / (draft.proposal.sites.size() + draft.proposal.holders.size() + 2) * 2);
   SignedHeader header{.kind = release::MessageKind::kProposal};
   header.body = body_of(draft.proposal);
-  const std::string bytes = message_bytes(sign(std::move(header), store.key()));
-  const ProposedRound round(release::parse_message(bytes, "the proposal"), "the proposal");
+  const std::string proposal = message_bytes(sign(std::move(header), store.key()));
+  const ProposedRound round(release::parse_message(proposal, "the proposal"), "the proposal");
   out << round::proposal_in_words(round);
   for (const std::string& who : draft.left_out) out << fmt::format("left out: {}\n", who);
-  out << fmt::format(
-      "in the folder: {} bytes at most\n",
-      release::most_bytes(round.length) * (draft.proposal.sites.size() + draft.proposal.holders.size()));
+  out << fmt::format("in the folder: {} bytes at most\n", bytes);
   if (command.dry_run) {
     out << "Nothing was proposed (--dry-run).\n";
     return;
   }
   // First its own copy: a round key that was named once is named in no other proposal.
-  write_file_atomically(store.folder() / "proposals" / release::proposal_name(round.id), bytes);
-  exchange->put(release::proposal_name(round.id), bytes);
+  write_file_atomically(store.folder() / "proposals" / release::proposal_name(round.id), proposal);
+  exchange->put(release::proposal_name(round.id), proposal);
   out << "Proposed. Each site: `muffle site show`, then `muffle site approve` or `decline`, then `muffle "
          "site step`.\n";
 }

@@ -29,13 +29,15 @@ round::Synced carry_messages(const PartyCommand& command, bool site, const Heart
   std::vector<std::string> own;
   if (const auto outbox = config.folder / "outbox"; watched::exists(outbox))
     own = round::make_exchange(outbox.string())->list();
+  const std::string card = (config.folder / "card.mfm").string();
+  const crypto::SitePublicKey self =
+      release::parse_message(read_file(card, release::kMostBytesOfWords), card).header.sender;
   round::SyncLimits limits;
   if (site) {
+    if (!command.evidence) limits.reader = self;
     if (const auto pinned = site::Pins::load(config.folder).coordinator) limits.coordinator = pinned->key;
   } else {  // itself
-    const std::string card = (config.folder / "card.mfm").string();
-    limits.coordinator =
-        release::parse_message(read_file(card, release::kMostBytesOfWords), card).header.sender;
+    limits.coordinator = self;
   }
   return round::synchronise(*local, *remote, own, limits);
 }
@@ -52,6 +54,11 @@ void sync_party(const PartyCommand& command, bool site, std::ostream& out) {
   const round::Synced synced = carry_messages(command, site);
   out << round::in_words(synced)
       << fmt::format("{} fetched, {} sent.\n", synced.fetched.size(), synced.sent.size()) << std::flush;
+  if (synced.left > 0)
+    out << fmt::format(
+        "{} messages are there that no step of this site reads, such as the others' contributions; `muffle "
+        "site sync --evidence` fetches them for those who verify.\n",
+        synced.left);
   require_own_words(synced);
   if (!synced.refused.empty())
     throw ProtocolError(

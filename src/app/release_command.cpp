@@ -218,7 +218,7 @@ void release(Context& context) {
     });
   };
   on_root("preparing the export of tables", [&] { check_export(context); });
-  const auto transport = round::make_transport(context.comm);
+  const auto together = round::make_together(context.comm);
   std::string hash;
   comm::agree(context.comm, "looking where the records lie", true, [&] {
     if (context.comm.is_root()) hash = release_hash(context.config);
@@ -230,7 +230,7 @@ void release(Context& context) {
   };
   bool kept = false;
   try {
-    kept = round::release(*transport, heartbeat, job);
+    kept = round::release(*together, heartbeat, job);
   } catch (...) {
     done();  // what ended it may be what did not fit
     throw;

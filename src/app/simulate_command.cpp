@@ -1,14 +1,10 @@
 // muffle simulate: a round between institutions on one machine.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -16,64 +12,21 @@
 #include "muffle/comm/launcher.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/http/certificates.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/consortium_folder.hpp"
 #include "muffle/site/key_store.hpp"
 #include "muffle/site/pins.hpp"
 #include "party_folder.hpp"
-
-extern char** environ;
+#include "processes.hpp"
 
 namespace muffle::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// This very program, with these words; its output is left out unless it fails, its errors are shown.
-pid_t start(const std::vector<std::string>& words) {
-  std::vector<std::string> all{"muffle"};
-  all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> pointers;
-  for (std::string& word : all) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw IoError(fmt::format("cannot start a process: {}.", std::strerror(error)));
-  return child;
-}
-
-/// @returns the exit code, as a shell has it.
-int wait_for(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw IoError(fmt::format("cannot wait for a process: {}.", std::strerror(errno)));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/// Runs one process for each party, as many at once as there are cores. All are awaited, whatever fails.
-/// @throws Error  with the first exit code that is not 0.
-void run_all(const std::string& what, const std::vector<std::vector<std::string>>& commands) {
-  const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
-  int failed = 0;
-  for (std::size_t first = 0; first < commands.size(); first += at_once) {
-    std::vector<pid_t> children;
-    for (std::size_t i = first; i < std::min(first + at_once, commands.size()); ++i)
-      children.push_back(start(commands[i]));
-    for (const pid_t child : children) {
-      const int code = wait_for(child);
-      if (failed == 0) failed = code;
-    }
-    if (failed != 0) break;
-  }
-  if (failed != 0)
-    throw Error(static_cast<ExitCode>(failed),
-                fmt::format("{} ended with exit code {}: see above.", what, failed));
-}
+/// A server on this machine is there at once, or not at all.
+constexpr double kServerDeadline_s = 60;
 
 struct World {
   World(const SimulateCommand& command, const ConfigSources& sources)
@@ -83,6 +36,9 @@ struct World {
     if (watched::exists(coordinator))
       throw ConfigError(fmt::format("'{}' holds a simulation already: choose another folder.", out.string()));
     config = load_config(sources, {.release = true});
+    if (command.missing > 0 && config.plan.rounds() > 1)
+      throw ConfigError(
+          "key holders may be missing of releases of one round (privacy.rounds = 1): leave --missing out.");
     const int needed = command.missing == 0 ? 3 : command.missing == 1 ? 4 : 8;
     if (command.sites < needed)
       throw ConfigError(
@@ -94,6 +50,22 @@ struct World {
       names.push_back(fmt::format("SITE-{}", i + 1));
       folders.push_back(out / fmt::format("site-{}", i + 1));
     }
+  }
+
+  /// Lets sites reach the coordinator's folder over TLS, by a certificate that is made for this.
+  void serve() {
+    // What leads out of this machine leads to nobody here.
+    for (const char* variable :
+         {"MUFFLE_EXCHANGE_PROXY", "MUFFLE_EXCHANGE_CLIENT_CERT", "MUFFLE_EXCHANGE_CLIENT_KEY", "https_proxy",
+          "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
+      ::unsetenv(variable);
+    const fs::path key = out / "server.key";
+    certificate = out / "server.pem";
+    http::make_loopback_certificate(key, certificate);
+    server.emplace(
+        std::vector<std::string>{"coordinator", "serve", "--round", exchange.string(), "--listen",
+                                 "127.0.0.1:0", "--cert", certificate.string(), "--key", key.string()},
+        (out / "server.log").string(), kServerDeadline_s);
   }
 
   /// Until those who have not opened are late.
@@ -118,21 +90,21 @@ struct World {
     values["policy.largest_epsilon"] = fmt::format("{}", privacy::kMaxEpsilon);
     values["policy.largest_epsilon_alone"] = "\"none\"";
     values["policy.tell_records"] = "true";
+    if (server) values["exchange.ca"] = settings::toml_string(certificate.string());
     return values;
   }
 
-  /// Keys and cards of everybody; everybody knows everybody.
+  /// Keys and cards of everybody, which lie at the coordinator's; everybody knows everybody.
   void found() {
-    ensure_writable_folder(exchange);
     PartyCommand command;
-    command.exchange = exchange.string();
-    const auto place = round::make_exchange(command.exchange);
+    const auto place = round::make_exchange(exchange.string());
     std::vector<site::KeyStore> stores;
     site::Pins everybody;
     const auto make = [&](const std::string& name, const fs::path& folder, release::Card roles,
                           std::map<std::string, std::string> values) {
       command.name = name;
       command.folder = folder.string();
+      command.exchange = server && !roles.coordinator ? server->address() : exchange.string();
       stores.push_back(init_party(command, roles, !roles.coordinator, std::move(values)));
       if (roles.key_holder) (void)stores.back().make_round_keys();
       put_own(stores.back(), *place);
@@ -160,6 +132,8 @@ struct World {
   std::size_t holders = 5;  ///< the first of the sites
   std::vector<std::string> names;
   std::vector<fs::path> folders;
+  fs::path certificate;
+  std::optional<ServerProcess> server;  ///< none: all see the folder
 };
 
 }  // namespace
@@ -179,14 +153,27 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   const auto by_coordinator = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "coordinator");
     words.insert(words.end(), {"--coordinator", world.coordinator.string()});
-    run_all("`muffle " + words[0] + " " + words[1] + "`", {words});
+    run_all("`muffle " + words[0] + " " + words[1] + "`", {words}, command.deadline_s);
   };
-  const auto by_sites = [&](const char* verb, std::size_t count) {
+  const auto each_site = [&](const char* verb, std::size_t count) {
     std::vector<std::vector<std::string>> commands;
     for (std::size_t i = 0; i < count; ++i)
       commands.push_back({"site", verb, "--site", world.folders[i].string()});
-    run_all(fmt::format("`muffle site {}` of a site", verb), commands);
+    run_all(fmt::format("`muffle site {}` of a site", verb), commands, command.deadline_s);
   };
+  const auto carry = [&](std::size_t count) {
+    if (world.server) each_site("sync", count);
+  };
+  const auto by_sites = [&](const char* verb, std::size_t count) {
+    carry(count);
+    each_site(verb, count);
+    carry(count);
+  };
+  ensure_writable_folder(world.exchange);
+  if (!command.folder) {
+    world.serve();
+    say(fmt::format("the coordinator's folder is served at {}", world.server->address()));
+  }
   world.found();
   say(fmt::format("{} sites and a coordinator have keys, and know one another", world.names.size()));
   by_coordinator({"charter", "--title", "a simulation"});
@@ -234,9 +221,11 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   by_coordinator({"step"});
   for (const std::string& name : place->list()) {
     if (!name.ends_with("-release.mfl")) continue;
+    carry(world.names.size());
     run_all("`muffle verify`",
             {{"verify", (world.exchange / name).string(), "--evidence", world.exchange.string(),
-              "--require-signature", (world.coordinator / "card.mfm").string()}});
+              "--require-signature", (world.coordinator / "card.mfm").string()}},
+            command.deadline_s);
     say("the release is verified: " + (world.exchange / name).string());
     return;
   }

@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/http/certificates.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
 #include "muffle/round/sync.hpp"
@@ -46,7 +47,11 @@ void init_site(const PartyCommand& command, std::ostream& out) {
       {"policy.approvers", fmt::format("[{}]", fmt::join(approvers, ", "))}};
   site::KeyStore store = init_party(command, roles, true, values);
   if (command.key_holder) (void)store.make_round_keys();
+  const bool asks = http::request_client_certificate(fs::path(command.folder) / "keys" / "tls.key",
+                                                     fs::path(command.folder) / "tls.csr", command.name);
   out << card_text(store);
+  if (asks)
+    out << "tls.csr asks for a certificate of TLS, should the coordinator's server want to see one.\n";
   if (!command.exchange.empty()) {
     put_own(store, *round::make_exchange(round::working_exchange(command.folder, command.exchange)));
     out << "The card" << (command.key_holder ? " and round keys are" : " is") << " in the exchange.\n";
@@ -195,7 +200,8 @@ void approve(const PartyCommand& command, std::ostream& out) {
                     person.name(), party_file(command.folder, true).string()));
   if (!at.round.site(at.self.key))
     throw ConfigError("this site is not invited: there is nothing to approve.");
-  const std::string bytes = message_bytes(sign(approval_of(at.round, at.self.key), person));
+  const std::string bytes =
+      message_bytes(sign(approval_of(at.round, at.self.key, seconds_now() / 86400), person));
   write_file_atomically(approval_file(command.folder, at.round, person.public_key()), bytes);
   out << round::proposal_in_words(at.round)
       << fmt::format("{} has approved it for this site.\n", person.name());

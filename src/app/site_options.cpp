@@ -22,8 +22,8 @@ CLI::App& party_verb(CLI::App& command, PartyCommand& party, const char* name, c
   return *verb;
 }
 
-void add_sync(CLI::App& command, PartyCommand& party) {
-  party_verb(
+CLI::App& add_sync(CLI::App& command, PartyCommand& party) {
+  return party_verb(
       command, party, "sync",
       "carry messages between this folder and the server that site.exchange names; the network's part alone");
 }
@@ -63,7 +63,11 @@ void PartyCommandLine::add_site() {
   for (CLI::App* verb : {&step, &run})
     Options(*verb).value("round", p.round, "ROUND",
                          "the first digits of the round's id, 4 or more; default: all of its rounds");
-  add_sync(*command, p);
+  add_sync(*command, p)
+      .add_flag("--evidence", p.evidence,
+                "fetch all messages, also those that no step of this site reads, such as the others' "
+                "contributions: "
+                "for `muffle verify --evidence`");
   auto& show = party_verb(*command, p, "show", "a proposal in words, and what the site's policy says of it");
   auto& approve = party_verb(*command, p, "approve", "a person approves a round; kept in the site's folder");
   auto& decline = party_verb(*command, p, "decline", "the site takes no part in a round, and says so");
@@ -136,7 +140,7 @@ void PartyCommandLine::add_coordinator() {
   Options(abandon)
       .preset("--code", p.code, "CODE", "why, for all to see")
       ->check(CLI::IsMember(std::vector<std::string>(codes.begin(), codes.end())));
-  add_sync(*command, p);
+  (void)add_sync(*command, p);
   auto* serve =
       command->add_subcommand("serve", "the folder of messages over HTTPS; it has no state of its own");
   serve->callback([&p] { p.verb = "coordinator serve"; });
@@ -163,9 +167,11 @@ void PartyCommandLine::add_round() {
 }
 
 void PartyCommandLine::add_simulate() {
-  Options o(*app_.add_subcommand(
+  auto* command = app_.add_subcommand(
       "simulate",
-      "a round between institutions on this machine: each with a folder and keys, each act a process"));
+      "a round between institutions on this machine: each with a folder and keys, each act a process, a "
+      "server over TLS on loopback between them");
+  Options o(*command);
   o.sources(sources)->required();
   o.guarantee(sources);
   o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
@@ -176,6 +182,9 @@ void PartyCommandLine::add_simulate() {
   o.preset("--wait", simulate_.wait_s, "SECONDS",
            "with --missing: how long contributions and openings may take; whoever is missing is noticed then")
       ->check(CLI::Range(1.0, 86400.0));
+  command->add_flag("--folder", simulate_.folder, "all see one folder, as on a share: no server, no network");
+  o.preset("--deadline", simulate_.deadline_s, "SECONDS", "how long one act may take: then it is ended")
+      ->check(CLI::Range(1.0, 1e6));
   o.value("-o,--out", out, "DIR", "a new folder for all of them")->required();
 }
 

@@ -18,19 +18,20 @@ namespace muffle::crypto {
 namespace {
 
 // Masks are added as 64-bit integers read from ChaCha20's bytes, and hellos are sent as they lie in memory:
-// all ranks must read them alike.
-static_assert(std::endian::native == std::endian::little, "secure sums are written for little-endian ranks");
+// all parties must read them alike.
+static_assert(std::endian::native == std::endian::little,
+              "secure sums are written for little-endian machines");
 
 constexpr std::size_t kKeyBytes = 32;
 static_assert(crypto_scalarmult_BYTES == kKeyBytes && crypto_scalarmult_SCALARBYTES == kKeyBytes);
 static_assert(kMaskKeyBytes == kKeyBytes);
 
-/// What a rank tells the others first. All of it is public, and all ranks' hellos together are the
+/// What a party tells the others first. All of it is public, and all parties' hellos together are the
 /// transcript that is signed.
 struct Hello {
   std::array<char, 8> protocol{'m', 'f', 'l', 's', 'u', 'm', '0', '1'};
-  std::uint32_t rank = 0;
-  std::uint32_t ranks = 0;
+  std::uint32_t party = 0;
+  std::uint32_t parties = 0;
   std::uint64_t length = 0;
   std::array<unsigned char, 32> context{};           // SHA-256
   std::array<unsigned char, 32> roster{};            // SHA-256 of its text; zero if keys are not signed
@@ -41,12 +42,12 @@ static_assert(sizeof(Hello) == 8 + 4 + 4 + 8 + 4 * 32, "no padding: hellos are s
 
 std::string to_bytes(const Hello& hello) { return {reinterpret_cast<const char*>(&hello), sizeof hello}; }
 
-Hello parse_hello(const std::string& bytes, std::size_t rank) {
+Hello parse_hello(const std::string& bytes, std::size_t party) {
   if (bytes.size() != sizeof(Hello)) {
     throw ProtocolError(
-        fmt::format("rank {} sent no greeting that this version of muffle understands: run the same version "
-                    "on all ranks.",
-                    rank));
+        fmt::format("party {} sent no greeting that this version of muffle understands: run the same version "
+                    "at all parties.",
+                    party));
   }
   Hello hello;
   std::memcpy(&hello, bytes.data(), sizeof hello);
@@ -64,47 +65,49 @@ std::string text_of(const std::array<unsigned char, kSize>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), kSize};
 }
 
-/// What rank `rank` signs.
-std::string signed_text(const Sha256Digest& transcript, std::size_t rank) {
-  return fmt::format("muffle secure sum signature 1\nrank {}\n", rank) + text_of(transcript);
+/// What a party signs. The words of what is signed and hashed are the protocol's, whose parties were ranks.
+std::string signed_text(const Sha256Digest& transcript, std::size_t party) {
+  return fmt::format("muffle secure sum signature 1\nrank {}\n", party) + text_of(transcript);
 }
 
-/// @throws ConfigError  the roster and this rank's key do not belong to this run.
-void require_own_place(const SiteIdentity& identity, int rank, int ranks) {
-  identity.roster.require_ranks(ranks);
-  const SignerKey& entry = identity.roster.at(rank);
+/// @throws ConfigError  the roster and this party's key do not belong to this run.
+void require_own_place(const SiteIdentity& identity, int party, int parties) {
+  identity.roster.require_parties(parties);
+  const SignerKey& entry = identity.roster.at(party);
   if (entry.key != identity.key.public_key()) {
     throw ConfigError(fmt::format(
-        "rank {} belongs to site '{}' in the roster, with public key {}, but this rank's site key "
-        "is '{}', {}: give this rank the right privacy.site_key, or correct the roster.",
-        rank, entry.name, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
+        "party {} belongs to site '{}' in the roster, with public key {}, but this party's site key "
+        "is '{}', {}: give this party the right privacy.site_key, or correct the roster.",
+        party, entry.name, to_hex(entry.key), identity.key.name(), to_hex(identity.key.public_key())));
   }
 }
 
-/// @throws ProtocolError  the ranks do not mean the same sum, or this rank's own words did not come through.
+/// @throws ProtocolError  the parties do not mean the same sum, or this party's own words did not come
+/// through.
 void require_same_purpose(std::span<const std::string> hellos, const Hello& mine) {
   for (std::size_t r = 0; r < hellos.size(); ++r) {
     const Hello theirs = parse_hello(hellos[r], r);
     const auto differ = [&](const std::string& what) {
       throw ProtocolError(
-          fmt::format("rank {} takes part in another secure sum than rank {}: {}. Nothing was "
-                      "revealed. Start all ranks anew with the same version, configuration "
+          fmt::format("party {} takes part in another secure sum than party {}: {}. Nothing was "
+                      "revealed. Start all parties anew with the same version, configuration "
                       "and roster.",
-                      r, mine.rank, what));
+                      r, mine.party, what));
     };
     if (theirs.protocol != mine.protocol) differ("it speaks another version of the protocol");
-    if (theirs.rank != r || theirs.ranks != mine.ranks) differ("its rank or number of ranks is wrong");
+    if (theirs.party != r || theirs.parties != mine.parties)
+      differ("its place or the number of parties is wrong");
     if (theirs.length != mine.length)
       differ(fmt::format("{} numbers instead of {}", theirs.length, mine.length));
     if (theirs.context != mine.context) differ("its configuration's hash differs");
     if (theirs.roster != mine.roster) differ("its site roster differs, or only one of them has one");
   }
-  // Else this rank would sign somebody else's key as its own.
-  if (hellos[mine.rank] != to_bytes(mine)) {
+  // Else this party would sign somebody else's key as its own.
+  if (hellos[mine.party] != to_bytes(mine)) {
     throw ProtocolError(
-        fmt::format("rank {}'s own key came back changed: somebody between the ranks changes "
+        fmt::format("party {}'s own key came back changed: somebody between the parties changes "
                     "messages. Nothing was revealed.",
-                    mine.rank));
+                    mine.party));
   }
 }
 
@@ -116,11 +119,11 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
     const bool whole = signatures[r].size() == signature.size();
     if (whole) std::memcpy(signature.data(), signatures[r].data(), signature.size());
     if (whole && verify(entry.key, signed_text(transcript, r), signature)) continue;
-    throw ProtocolError(
-        fmt::format("the signature of rank {} (site '{}', public key {}) {}: its key is not the roster's, or "
-                    "somebody between the ranks changes messages. Nothing was revealed. Do not go on before "
-                    "you know which.",
-                    r, entry.name, to_hex(entry.key), whole ? "is wrong" : "is missing"));
+    throw ProtocolError(fmt::format(
+        "the signature of party {} (site '{}', public key {}) {}: its key is not the roster's, or "
+        "somebody between the parties changes messages. Nothing was revealed. Do not go on before "
+        "you know which.",
+        r, entry.name, to_hex(entry.key), whole ? "is wrong" : "is missing"));
   }
 }
 
@@ -129,10 +132,10 @@ void require_signatures(const SiteRoster& roster, std::span<const std::string> s
 KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
   require(sodium_init() >= 0, "libsodium could not be set up, so that no masks can be made.");
   require(spec.length <= kMaxMaskedLength, "a vector is too long for one secure sum.");
-  if (spec.identity != nullptr) require_own_place(*spec.identity, spec.rank, spec.ranks);
+  if (spec.identity != nullptr) require_own_place(*spec.identity, spec.party, spec.parties);
   Hello mine;
-  mine.rank = static_cast<std::uint32_t>(spec.rank);
-  mine.ranks = static_cast<std::uint32_t>(spec.ranks);
+  mine.party = static_cast<std::uint32_t>(spec.party);
+  mine.parties = static_cast<std::uint32_t>(spec.parties);
   mine.length = spec.length;
   mine.context = sha256(PublicBytes(spec.context));
   if (spec.identity != nullptr) mine.roster = spec.identity->roster.hash();
@@ -145,17 +148,17 @@ KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
 }
 
 std::string KeyExchange::sign(std::vector<std::string> hellos) {
-  require(hellos.size() == static_cast<std::size_t>(spec_.ranks),
-          "a rank's key is missing from those heard.");
+  require(hellos.size() == static_cast<std::size_t>(spec_.parties),
+          "a party's key is missing from those heard.");
   hellos_ = std::move(hellos);
-  const auto rank = static_cast<std::size_t>(spec_.rank);
-  require_same_purpose(hellos_, parse_hello(hello_, rank));
-  // Ties every later key and signature to this round: all ranks' fresh keys, in order, with what they want.
+  const auto party = static_cast<std::size_t>(spec_.party);
+  require_same_purpose(hellos_, parse_hello(hello_, party));
+  // Ties every later key and signature to this round: all parties' fresh keys, in order, with what they want.
   std::string transcript = "muffle secure sum transcript 1\n";
   for (const std::string& hello : hellos_) transcript += hello;  // of one length: parse_hello() saw to it
   hash(transcript, {}, transcript_);
   if (spec_.identity == nullptr) return {};
-  return text_of(spec_.identity->key.sign(signed_text(transcript_, rank)));
+  return text_of(spec_.identity->key.sign(signed_text(transcript_, party)));
 }
 
 Masks KeyExchange::finish(std::span<const std::string> signatures) && {
@@ -163,20 +166,20 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
           "keys were to be used before they were compared: this is a bug in muffle.");
   if (spec_.identity != nullptr) require_signatures(spec_.identity->roster, signatures, transcript_);
   Masks masks;
-  masks.rank_ = static_cast<std::size_t>(spec_.rank);
-  masks.ranks_ = hellos_.size();
+  masks.party_ = static_cast<std::size_t>(spec_.party);
+  masks.parties_ = hellos_.size();
   masks.length_ = spec_.length;
   masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
-  SecretBytes keys(kKeyBytes * masks.ranks_);
+  SecretBytes keys(kKeyBytes * masks.parties_);
   const SecretBytes shared(kKeyBytes);
-  const std::size_t me = masks.rank_;
-  for (std::size_t peer = 0; peer < masks.ranks_; ++peer) {
+  const std::size_t me = masks.party_;
+  for (std::size_t peer = 0; peer < masks.parties_; ++peer) {
     if (peer == me) continue;
     const Hello theirs = parse_hello(hellos_[peer], peer);
     // Zero for a point of small order, whose "secret" everybody knows: libsodium tells.
     if (crypto_scalarmult(shared.get(), ephemeral_.get(), theirs.ephemeral.data()) != 0) {
       throw ProtocolError(
-          fmt::format("rank {} sent an invalid key (a point of small order). Nothing was "
+          fmt::format("party {} sent an invalid key (a point of small order). Nothing was "
                       "revealed. That does not happen by chance: find out who sent it.",
                       peer));
     }
@@ -194,15 +197,15 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
 void Masks::apply(std::span<std::uint64_t> values) && {
   require(static_cast<bool>(keys_),
           "a secure sum was used twice, or without its keys, and masks never are: nothing was sent. Either "
-          "this is a bug in muffle, or somebody between the ranks changes messages.");
+          "this is a bug in muffle, or somebody between the parties changes messages.");
   require(values.size() == length_, fmt::format("a secure sum of {} numbers was given {}: this is a bug in "
                                                 "muffle.",
                                                 length_, values.size()));
   std::vector<std::uint64_t> stream(std::min(kMaskChunk, values.size()));
   for (std::size_t at = 0; at < values.size(); at += kMaskChunk) {
     const std::span<std::uint64_t> chunk = values.subspan(at, std::min(kMaskChunk, values.size() - at));
-    for (std::size_t peer = 0; peer < ranks_; ++peer) {
-      if (peer != rank_) mask_chunk(keys_.get() + kKeyBytes * peer, at, chunk, rank_ < peer, stream);
+    for (std::size_t peer = 0; peer < parties_; ++peer) {
+      if (peer != party_) mask_chunk(keys_.get() + kKeyBytes * peer, at, chunk, party_ < peer, stream);
     }
   }
   wipe(stream);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kFirstLine = "muffle-site-key 1";
 constexpr std::size_t kSeedBytes = crypto_sign_ed25519_SEEDBYTES;
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-constexpr int kMaxRanks = 1 << 20;
+constexpr int kMaxParties = 1 << 20;
 static_assert(sizeof(SitePublicKey) == crypto_sign_ed25519_PUBLICKEYBYTES);
 static_assert(sizeof(SiteSignature) == crypto_sign_ed25519_BYTES);
 
@@ -186,7 +186,8 @@ void make_site_key(const std::filesystem::path& folder, const std::string& name,
   out << fmt::format(
       "secret key  {}  (keep it on this site; readable by its owner only)\n"
       "public key  {}  {}\n"
-      "A line of the site roster is the rank, then the public key file's line: 0 {} {}\n",
+      "A line of the site roster is the party's number (in a job, the rank), then the public key file's "
+      "line: 0 {} {}\n",
       secret.string(), open.string(), to_hex(key.public_key()), key.name(), to_hex(key.public_key()));
 }
 
@@ -196,35 +197,36 @@ SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
   for_each_line(text, [&](int number, std::string_view line) {
     const auto fail = [&](const std::string& why) {
       throw ConfigError(
-          fmt::format("{} line {}: {}. Each line says: RANK SITE PUBLIC-KEY, such as '0 clinic "
+          fmt::format("{} line {}: {}. Each line says: PARTY SITE PUBLIC-KEY, such as '0 clinic "
                       "3b6a27...' with the key from the site's .pub file.",
                       source, number, why));
     };
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) return;
     if (words.size() != 3) fail(fmt::format("{} words instead of 3", words.size()));
-    int rank = -1;
-    const auto parsed = std::from_chars(words[0].data(), words[0].data() + words[0].size(), rank);
-    if (parsed.ec != std::errc() || parsed.ptr != words[0].data() + words[0].size() || rank < 0 ||
-        rank >= kMaxRanks)
-      fail("the first word is not a rank");
+    int party = -1;
+    const auto parsed = std::from_chars(words[0].data(), words[0].data() + words[0].size(), party);
+    if (parsed.ec != std::errc() || parsed.ptr != words[0].data() + words[0].size() || party < 0 ||
+        party >= kMaxParties)
+      fail("the first word is no party's number");
     if (!valid_site_name(words[1])) fail("the second word is not a site name");
     SignerKey entry{std::string(words[1]), {}};
     if (!from_hex(words[2], entry.key)) fail("the third word is not 64 hexadecimal digits");
-    for (const auto& [other_rank, other] : found) {
-      if (other_rank == rank) fail(fmt::format("rank {} is listed twice", rank));
+    for (const auto& [other_party, other] : found) {
+      if (other_party == party) fail(fmt::format("party {} is listed twice", party));
       if ((other.name == entry.name) != (other.key == entry.key))
         fail(fmt::format("sites '{}' and '{}' share a name or a key, but not both", other.name, entry.name));
     }
-    found.emplace_back(rank, std::move(entry));
+    found.emplace_back(party, std::move(entry));
   });
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [rank, entry] : found) {
-    if (rank != roster.ranks())
-      throw ConfigError(fmt::format("{}: rank {} is missing from the roster.", source, roster.ranks()));
+  for (auto& [party, entry] : found) {
+    if (party != roster.parties())
+      throw ConfigError(fmt::format("{}: party {} (in a job, the rank) is missing from the roster.", source,
+                                    roster.parties()));
     roster.entries_.push_back(std::move(entry));
   }
-  if (roster.entries_.empty()) throw ConfigError(fmt::format("{}: the roster lists no rank.", source));
+  if (roster.entries_.empty()) throw ConfigError(fmt::format("{}: the roster lists no party.", source));
   return roster;
 }
 
@@ -232,22 +234,23 @@ SiteRoster SiteRoster::load(const std::filesystem::path& path) {
   return parse(read_file(path, kMaxFileBytes), path.string());
 }
 
-void SiteRoster::require_ranks(int taking_part) const {
-  if (ranks() == taking_part) return;
+void SiteRoster::require_parties(int taking_part) const {
+  if (parties() == taking_part) return;
   throw ConfigError(fmt::format(
-      "the site roster lists {} ranks, but {} take part: every rank needs its line.", ranks(), taking_part));
+      "the site roster lists {} parties, but {} take part: every one (in a job, every rank) needs its line.",
+      parties(), taking_part));
 }
 
-std::map<std::string, int> SiteRoster::ranks_by_site() const {
-  std::map<std::string, int> ranks;
-  for (const SignerKey& entry : entries_) ++ranks[entry.name];
-  return ranks;
+std::map<std::string, int> SiteRoster::parties_by_site() const {
+  std::map<std::string, int> parties;
+  for (const SignerKey& entry : entries_) ++parties[entry.name];
+  return parties;
 }
 
 Sha256Digest SiteRoster::hash() const {
   Sha256 hash;
-  for (int rank = 0; rank < ranks(); ++rank)
-    hash.update(PublicBytes(fmt::format("{} {} {}\n", rank, at(rank).name, to_hex(at(rank).key))));
+  for (int party = 0; party < parties(); ++party)
+    hash.update(PublicBytes(fmt::format("{} {} {}\n", party, at(party).name, to_hex(at(party).key))));
   return hash.digest();
 }
 
@@ -255,7 +258,7 @@ SignerKey parse_signer_key(std::string_view text, const std::string& name) {
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(fmt::format(
         "'{}' is not a public key file: {}. It has one line, SITE PUBLIC-KEY, such as 'clinic 3b6a27...' (a "
-        "roster's line without the rank).",
+        "roster's line without its number).",
         name, why));
   };
   SignerKey out;

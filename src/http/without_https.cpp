@@ -1,5 +1,6 @@
 // A muffle that was configured with MUFFLE_HTTPS=OFF.
 #include "muffle/core/error.hpp"
+#include "muffle/http/certificates.hpp"
 #include "muffle/http/client.hpp"
 #include "muffle/http/server.hpp"
 
@@ -29,5 +30,11 @@ Server::~Server() = default;
 std::string Server::address() const { refuse(); }
 void Server::run(bool) { refuse(); }
 void Server::stop() { refuse(); }
+
+bool request_client_certificate(const std::filesystem::path&, const std::filesystem::path&,
+                                const std::string&) {
+  return false;
+}
+void make_loopback_certificate(const std::filesystem::path&, const std::filesystem::path&) { refuse(); }
 
 }  // namespace muffle::http

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostVersions = 1'000'000, kMostNumber = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostDays = 1'000'000;  ///< since 1970: before the year 4708
 
 /// Of messages that belong to no round and have no numbers.
 void require_kind(const JsonFields& f, const SignedHeader& header, MessageKind kind) {
@@ -235,14 +236,39 @@ std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
   return out;
 }
 
-SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site) {
+bool is_for(const crypto::SitePublicKey& party, const ProposedRound& round, const std::string& name) {
+  for (const crypto::SignerKey& site : round.proposal.sites) {
+    if (site.key != party && name == contribution_name(round.id, site.key)) return false;
+  }
+  const bool may_stand_in = round.shares_keys() && round.holder(party);
+  for (const HolderKey& h : round.proposal.holders) {
+    if (h.holder.key == party) continue;
+    if (name == stand_in_name(round.id, h.holder.key)) return false;
+    if (!may_stand_in && name == opening_name(round.id, h.holder.key)) return false;
+  }
+  return true;
+}
+
+SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site, std::uint64_t day) {
   SignedHeader header{.kind = MessageKind::kApproval, .round = round.first(), .answers = round.first()};
-  header.body = {{"site", to_hex(site)}};
+  header.body = {{"site", to_hex(site)}, {"day", day}};
   return header;
 }
 
+std::uint64_t approved_on(const SignedHeader& header) {
+  const JsonDocument document = message_document("an approval");
+  const JsonFields f(header.body, document);
+  f.only({"site", "day"});
+  return f.integer("day", 0, kMostDays);
+}
+
 bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site) {
-  const SignedHeader wanted = approval_of(round, site);
+  SignedHeader wanted;
+  try {
+    wanted = approval_of(round, site, approved_on(header));
+  } catch (const ProtocolError&) {  // some other message, or an approval that was changed
+    return false;
+  }
   return header.kind == wanted.kind && header.round == wanted.round && header.answers == wanted.answers &&
          header.body == wanted.body && header.numbers == 0;
 }

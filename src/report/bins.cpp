@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kDrawnBins = 24, kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
 /// Of values in order, beyond which a bin takes all that is farther out.
 constexpr double kTail = 0.004;
+/// Of a count's noise, and of all records: what a drawn bin of learned ones holds, or is known to.
+constexpr double kTold = 3.0, kNextToNone = 0.005;
 
 std::vector<double> present(std::span<const double> values) {
   std::vector<double> out;
@@ -35,6 +37,31 @@ std::vector<double> cuts_of(const schema::Column& column, const NoisyMargin& rel
     if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
   }
   return out;
+}
+
+/// Which cell of a column's grid begins at an edge that is one of its own, or a bound.
+std::size_t cell_at(const Column& column, double edge) {
+  const std::vector<double>& edges = column.schema->edges;
+  if (edge <= column.lo) return 0;
+  if (edge >= column.hi) return edges.size() - 1;
+  return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), edge) - edges.begin());
+}
+
+/// Of some edges those between which a tree tells how many records there are, or that there are next to none.
+std::set<double> told_apart(const std::set<double>& edges, const Column& column, const NoisyTree& tree) {
+  const double all = tree.range(0, tree.cells()).records + tree.missing().records;
+  const auto told = [&](double from, double to) {
+    const NoisyTree::Count count = tree.range(cell_at(column, from), cell_at(column, to));
+    return count.records >= kTold * count.sigma || count.sigma <= kNextToNone * all;
+  };
+  std::vector<double> out{*edges.begin()};
+  for (const double edge : edges) {
+    if (edge > out.back() && told(out.back(), edge)) out.push_back(edge);
+  }
+  if (out.size() > 1) out.pop_back();  // what is left at the end belongs to the last
+  std::set<double> kept(out.begin(), out.end());
+  kept.insert(*edges.rbegin());
+  return kept;
 }
 
 double nearest_to(double value, const std::vector<double>& sorted, double if_none) {
@@ -102,6 +129,7 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const Noisy
       if (edge > column.lo && edge < column.hi && (cut_as_counted || edge <= high + width))
         edges.insert(edge);
     }
+    if (cut_as_counted && released->tree) edges = told_apart(edges, column, *released->tree);
     out.add_edges({edges.begin(), edges.end()});
     if (edges.size() == 1) out.add_edges({column.lo, column.hi});
   }
@@ -150,8 +178,20 @@ std::vector<double> Bins::shares(std::span<const double> values, std::span<const
   return out;
 }
 
+Bins::Released Bins::released_by(const NoisyTree& tree, double records) const {
+  Released out;
+  const auto add = [&](const NoisyTree::Count& count) {
+    out.of.emplace_back(Released::Share{count.records / records, count.sigma / records});
+  };
+  for (std::size_t b = 0; b + 1 < edges_.size(); ++b)
+    add(tree.range(cell_at(column_, edges_[b]), cell_at(column_, edges_[b + 1])));
+  if (column_.may_be_missing) add(tree.missing());
+  return out;
+}
+
 Bins::Released Bins::released(const NoisyMargin& margin, double records) const {
   if (margin.counts.empty() || !column_.schema) return {};
+  if (margin.tree) return released_by(*margin.tree, records);
   const schema::Column& column = *column_.schema;
   std::vector<double> counts(count(), 0.0);
   std::vector<std::map<std::uint32_t, double>> noise(

@@ -16,7 +16,8 @@ class Bins {
  public:
   /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
   /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
-  /// @param released  numbers are cut only where its counts are, as nobody knows what lies between
+  /// @param released  numbers are cut only where its counts are, as nobody knows what lies between; learned
+  /// bins are joined until they hold more than noise
   static Bins to_draw(const Column& column, std::span<const double> by,
                       const NoisyMargin* released = nullptr);
   /// To be compared in pairs: few, of about equally many of these values.
@@ -41,6 +42,7 @@ class Bins {
 
  private:
   explicit Bins(const Column& column);
+  Released released_by(const NoisyTree& tree, double records) const;
   void add_edges(std::vector<double> edges);
   void add_categories(std::span<const double> by, std::size_t most);
 

@@ -28,6 +28,25 @@ std::string shortened(const std::string& text, std::size_t most) {
   return at == text.size() ? text : text.substr(0, at) + "\xE2\x80\xA6";
 }
 
+/// The end of an axis that has room for so much: a round share, 1 at most.
+double round_end(double share) {
+  for (const double end : {0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8}) {
+    if (share <= end) return end;
+  }
+  return 1.0;
+}
+
+/// About how wide a name is drawn, at 10 pixels.
+double width_of(const std::vector<std::string>& names, std::size_t most) {
+  std::size_t characters = 1;
+  for (const std::string& name : names) {
+    const auto in = std::count_if(name.begin(), name.end(),
+                                  [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    characters = std::max(characters, std::min(most + 1, static_cast<std::size_t>(in)));
+  }
+  return 6.0 * static_cast<double>(characters);
+}
+
 std::string steps(const std::vector<double>& shares, double top, const char* style) {
   if (shares.empty()) return {};
   const double each = (kWidth - kLeft - kRight) / static_cast<double>(shares.size());
@@ -51,7 +70,7 @@ std::string bar_chart(const BarChart& chart) {
   for (const auto& band : chart.band) {
     if (band) top = std::max(top, std::min(band->second, 1.6 * most));
   }
-  top = std::min(1.0, top) * 1.05;
+  top = round_end(top);
   const double plot = kHeight - kBottom - kTop,
                each = (kWidth - kLeft - kRight) / static_cast<double>(chart.bars.size());
   const auto y_of = [&](double share) {
@@ -99,16 +118,22 @@ std::string bar_chart(const BarChart& chart) {
 }
 
 std::string heat_map(const HeatMap& map) {
-  constexpr double kNames = 110;
+  constexpr std::size_t kMostLetters = 19;
+  constexpr double kLarger = 1.4;  // on a page that is wide enough
   const std::size_t n = map.names.size();
+  const double name_width = width_of(map.names, kMostLetters), left = name_width + 8,
+               above = 0.87 * name_width + 12;  // names at the top are slanted by 60 degrees
   const double cell = n <= 12 ? 26 : n <= 24 ? 18 : 14, side = cell * static_cast<double>(n);
-  std::string out = opening(kNames + side, kNames + side, map.title, map.description);
+  const double width = left + side + 0.5 * name_width;
+  std::string out = opening(width, above + side, map.title, map.description);
+  out.insert(4, fmt::format(" width=\"{:.0f}\"", kLarger * width));
   for (std::size_t i = 0; i < n; ++i) {
-    const double at = kNames + cell * (static_cast<double>(i) + 0.7);
-    const std::string name = html_escaped(shortened(map.names[i], 19));
-    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kNames - 4, at, name);
-    out +=
-        fmt::format("<text transform=\"translate({:.1f},{}) rotate(-60)\">{}</text>", at, kNames - 4, name);
+    const double across = cell * (static_cast<double>(i) + 0.7);
+    const std::string name = html_escaped(shortened(map.names[i], kMostLetters));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", left - 4,
+                       above + across, name);
+    out += fmt::format("<text transform=\"translate({:.1f},{:.1f}) rotate(-60)\">{}</text>", left + across,
+                       above - 4, name);
     for (std::size_t j = 0; j < n; ++j) {
       if (i == j) continue;
       const bool below = j < i;
@@ -117,8 +142,8 @@ std::string heat_map(const HeatMap& map) {
           "<rect class=\"{}\" fill-opacity=\"{:.2f}\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" "
           "height=\"{:.0f}\">"
           "<title>{}, {}: {:.2f}</title></rect>",
-          below ? "heat" : "heat2", value, kNames + cell * static_cast<double>(j),
-          kNames + cell * static_cast<double>(i), cell - 1, cell - 1, html_escaped(map.names[i]),
+          below ? "heat" : "heat2", value, left + cell * static_cast<double>(j),
+          above + cell * static_cast<double>(i), cell - 1, cell - 1, html_escaped(map.names[i]),
           html_escaped(map.names[j]), value);
     }
   }

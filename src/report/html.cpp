@@ -42,6 +42,20 @@ constexpr char kStyle[] =
     "section,h3{break-after:avoid}section{break-after:auto}*{print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}}\n";
 
+/// Escaped, with what stands between backticks as code.
+std::string prose(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t open = text.find('`', at),
+                      close = open == std::string_view::npos ? open : text.find('`', open + 1);
+    if (close == std::string_view::npos) return out + html_escaped(text.substr(at));
+    out += html_escaped(text.substr(at, open - at)) + "<code>" +
+           html_escaped(text.substr(open + 1, close - open - 1)) + "</code>";
+    at = close + 1;
+  }
+  return out;
+}
+
 bool is_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with("\xC2\xB1"))
     text.remove_prefix(text.starts_with('-') ? 1 : 2);
@@ -51,14 +65,12 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 void Page::heading(std::string_view text) { html_ += fmt::format("<h3>{}</h3>\n", html_escaped(text)); }
-void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", html_escaped(text)); }
-void Page::note(std::string_view text) {
-  html_ += fmt::format("<p class=\"note\">{}</p>\n", html_escaped(text));
-}
+void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", prose(text)); }
+void Page::note(std::string_view text) { html_ += fmt::format("<p class=\"note\">{}</p>\n", prose(text)); }
 
 void Page::list(const std::vector<std::string>& items) {
   html_ += "<ul>\n";
-  for (const std::string& item : items) html_ += fmt::format("<li>{}</li>\n", html_escaped(item));
+  for (const std::string& item : items) html_ += fmt::format("<li>{}</li>\n", prose(item));
   html_ += "</ul>\n";
 }
 

@@ -48,6 +48,9 @@ std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& all, const sc
       out[j] = std::move(margin);
     }
   }
+  for (std::size_t j = 0; j < all.grid_cells.size(); ++j) {
+    if (all.grid_cells[j] > 0) out[j].tree = NoisyTree::of(all, j);
+  }
   if (schema.classes < 2 || all.tables.empty()) return out;
   const auto total_noise = [](const release::NoisyTable& t) {
     return t.sigma * t.sigma * static_cast<double>(t.cells());

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "muffle/release/noisy_tables.hpp"
 #include "muffle/schema/schema.hpp"
+#include "noisy_tree.hpp"
 
 namespace muffle::report {
 
@@ -14,6 +16,7 @@ struct NoisyMargin {
   std::vector<std::uint32_t> group;  ///< of each code, which noise is in it: codes of one group have the same
   std::vector<double> share;         ///< of each code, of its group's count: 1 where it is a group by itself
   double sigma = 0.0;                ///< standard deviation of the noise in a group's count, records
+  std::optional<NoisyTree> tree = {};  ///< of learned bins, which all levels of their tree tell together
 };
 /// Of the columns in columns_of()'s order, by the table that tells each best. One without counts: it is in
 /// none of them.

@@ -39,13 +39,18 @@ bool not_comparable(const Disclosure& d);
 /// How much better a column is guessed of the release's own people than of others.
 Interval difference(const Inference& one);
 
-/// Of a table's columns: half the sum of differences, of each.
+/// Of a table's columns: half the sum of differences, of each; of learned bins the farthest difference of the
+/// distribution functions.
 struct ColumnDistance {
   std::size_t column = 0;
-  double distance = 0.0;  ///< samples from what the release says, or privately from the real rows
+  double distance = 0.0;  ///< samples from what the release says
   double by_noise = 0.0;  ///< what the release's noise alone makes of it, on average
+  std::optional<double> known_to =
+      {};  ///< of learned bins: what the function is known to, in 95 of 100 releases
 };
 /// By the release's own numbers. Empty without them.
 std::vector<ColumnDistance> released_distances(const PublicMaterial& m);
+/// Says what they mean, in words: adds to what a summary calls good and bad.
+void quality_by_noise(const PublicMaterial& m, std::vector<std::string>& good, std::vector<std::string>& bad);
 
 }  // namespace muffle::report

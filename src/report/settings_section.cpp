@@ -43,7 +43,10 @@ void schema_table(const schema::Table& schema, Page& page) {
   if (schema.columns.size() > kMostColumnsListed)
     page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
   if (!schema.constraints.empty())
-    page.note(fmt::format("{} rule(s) hold in every synthetic row.", schema.constraints.size()));
+    page.note(fmt::format(
+        "{} hold{} in every synthetic row.",
+        schema.constraints.size() == 1 ? "1 rule" : fmt::format("{} rules", schema.constraints.size()),
+        schema.constraints.size() == 1 ? "s" : ""));
 }
 
 void maps_table(const release::Artifact& a, Page& page) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "sections.hpp"
@@ -10,17 +11,8 @@
 namespace muffle::report {
 namespace {
 
-constexpr double kGood = 0.03, kBad = 0.10;  ///< of noise, total variation of a column
-constexpr double kWay = 0.75;                ///< of the way from independent columns to held-out rows
-constexpr std::size_t kMostNamed = 6;
-
-std::string names_of(const PublicMaterial& m, const std::vector<ColumnDistance>& some) {
-  std::string out;
-  for (std::size_t k = 0; k < std::min(some.size(), kMostNamed); ++k)
-    out += (k > 0 ? ", " : "") + m.samples->columns[some[k].column].name;
-  if (some.size() > kMostNamed) out += fmt::format(" and {} more", some.size() - kMostNamed);
-  return out;
-}
+constexpr double kGood = 0.03;  ///< of a single column, below held-out rows
+constexpr double kWay = 0.75;   ///< of the way from independent columns to held-out rows
 
 /// All that can be promised of a line.
 std::string drawn_not_copied(const release::Artifact& a) {
@@ -42,43 +34,6 @@ std::string what_it_is(const PublicMaterial& m) {
                              m.samples->in_file, drawn_not_copied(a));
   if (m.model) return out + "A model was made from these noisy sums alone.";
   return out + "Nothing was made from them yet that this report was given.";
-}
-
-/// What the noise does to columns, in words.
-void quality_by_noise(const PublicMaterial& m, std::vector<std::string>& good,
-                      std::vector<std::string>& bad) {
-  std::vector<ColumnDistance> all = released_distances(m), fine, noisy, off;
-  for (const ColumnDistance& d : all) {
-    if (d.by_noise <= kGood) fine.push_back(d);
-    if (d.by_noise >= kBad) noisy.push_back(d);
-    if (d.distance > kGood + 3 * d.by_noise) off.push_back(d);
-  }
-  if (!fine.empty())
-    good.push_back(
-        fmt::format("In {} of {} columns with counts noise displaces less than {:.0f} % of the records.",
-                    fine.size(), all.size(), 100 * kGood));
-  const auto worst = [](auto field) {
-    return [field](const auto& x, const auto& y) { return x.*field > y.*field; };
-  };
-  std::sort(noisy.begin(), noisy.end(), worst(&ColumnDistance::by_noise));
-  std::sort(off.begin(), off.end(), worst(&ColumnDistance::distance));
-  if (!noisy.empty())
-    bad.push_back(fmt::format(
-        "In {} of {} columns with counts the release's own noise displaces {:.0f} % of the records or more, "
-        "seen in bins as fine as those drawn: {}. "
-        "The model smooths it, which is a guess.",
-        noisy.size(), all.size(), 100 * kBad, names_of(m, noisy)));
-  if (!off.empty())
-    bad.push_back(fmt::format(
-        "Synthetic records depart from the release by more than its noise explains ({:.0f} % of them "
-        "and three times what it displaces) in {} of {} columns with counts: {}.",
-        100 * kGood, off.size(), all.size(), names_of(m, off)));
-  if (!all.empty() && off.empty())
-    good.push_back(
-        fmt::format("In all {} columns with counts, of {}, no more than {:.0f} % of the synthetic records, "
-                    "and three times what "
-                    "its noise displaces, lie elsewhere than the release says.",
-                    all.size(), m.samples->columns.size(), 100 * kGood));
 }
 
 /// What was not shown of the release, or is wrong with it.
@@ -122,6 +77,32 @@ void say(const PublicMaterial& m, std::vector<std::string> good, std::vector<std
   page.list(bad);
 }
 
+/// Whether a person has no more records than it says.
+std::string on_whose_word(const release::Artifact& a) {
+  const auto person = a.schema.table ? a.schema.table->person() : std::nullopt;
+  if (!person) return ": promised by those who made it, not checked";
+  return fmt::format("; of whom the column '{}' names, others do not count",
+                     a.schema.table->columns[*person].name);
+}
+
+/// What holds of a person with more records than were promised: the promise holds of each change of so many,
+/// and mu adds up over such steps (Dong, Roth & Su, JRSS B 2022, group privacy). Rounded up.
+std::string of_more_records(const release::Artifact& a, const privacy::Guarantee& promise) {
+  if (a.schema.table && a.schema.table->person()) return {};  // the others do not count
+  const double mu = divide_up(1.0, promise.noise_multiplier);
+  std::string out;
+  for (const std::uint64_t records : {2, 5, 10}) {
+    if (records <= a.max_records_per_person) continue;
+    const std::uint64_t steps = (records + a.max_records_per_person - 1) / a.max_records_per_person;
+    const double of_all = multiply_up(mu, static_cast<double>(steps));
+    const auto epsilon = privacy::epsilon_to_tell(of_all, a.noise.delta);
+    out += fmt::format("{}{} records: {}", out.empty() ? "" : "; ", records,
+                       epsilon ? fmt::format("epsilon {:.2f}", std::ceil(100 * *epsilon) / 100)
+                               : fmt::format("epsilon beyond {:.0f}", privacy::kMaxEpsilon));
+  }
+  return out.empty() ? out : out + fmt::format(", at delta {}", exact_text(a.noise.delta));
+}
+
 void facts(const PublicMaterial& m, Page& page) {
   const release::Artifact& a = m.artifact();
   page.paragraph(what_it_is(m));
@@ -137,8 +118,10 @@ void facts(const PublicMaterial& m, Page& page) {
     table.rows.push_back({"the promise", fmt::format("epsilon {} at delta {}", exact_text(promise->epsilon),
                                                      exact_text(a.noise.delta))});
   table.rows.push_back(
-      {"who is protected", fmt::format("one person, with {} record{} at most", a.max_records_per_person,
-                                       a.max_records_per_person == 1 ? "" : "s")});
+      {"who is protected", fmt::format("one person, with {} record{} at most{}", a.max_records_per_person,
+                                       a.max_records_per_person == 1 ? "" : "s", on_whose_word(a))});
+  if (const std::string more = promise ? of_more_records(a, *promise) : ""; !more.empty())
+    table.rows.push_back({"of somebody with more", more});
   table.rows.push_back({"against", a.adjacency == privacy::Adjacency::kReplaceOne
                                        ? "their records having been any others (replace-one)"
                                        : "their records having been there at all (add/remove-one)"});
@@ -268,10 +251,10 @@ void public_use(const PublicMaterial& m, Page& page) {
       a.is_private && promise
           ? fmt::format(
                 "Synthetic data by muffle {}, ({}, {})-differentially private ({} adjacency, at most {} "
-                "record(s) a person).",
+                "record{} a person).",
                 a.muffle_version, exact_text(promise->epsilon), exact_text(a.noise.delta),
                 a.adjacency == privacy::Adjacency::kReplaceOne ? "replace-one" : "add/remove-one",
-                a.max_records_per_person)
+                a.max_records_per_person, a.max_records_per_person == 1 ? "" : "s")
           : fmt::format("Made by muffle {} with seeded test noise: NOT PRIVATE.", a.muffle_version);
   cite += fmt::format("\nRelease SHA-256 {}", m.release_hash);
   if (m.model) cite += fmt::format("\nModel SHA-256 {}", m.model_hash);

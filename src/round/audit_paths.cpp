@@ -1,4 +1,6 @@
 // The release path that an audit attacks: one round after another, as `muffle release` drives it.
+#include "muffle/round/audit_paths.hpp"
+
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -46,17 +48,17 @@ class CuriousEntropy final : public privacy::EntropySource {
   bool replays_ = false;
 };
 
-/// One site's side of all releases of an audit.
+/// One party's side of all releases of an audit.
 class AuditedPath {
  public:
-  AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Transport> transport,
+  AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Together> together,
               const privacy::AggregationMode& mode, const release::Charge* charge)
       : charge_(charge),
         embedder_(embedder),
         terms_(Terms::of(embedder.plan.noise, mode)),
-        transport_(std::move(transport)),
+        together_(std::move(together)),
         entropy_(privacy::os_entropy()) {
-    require(privacy::ranks_of(mode) == transport_->sites(),
+    require(privacy::ranks_of(mode) == together_->parties(),
             "an audit was planned for other ranks: this is a bug in muffle.");
   }
 
@@ -69,18 +71,22 @@ class AuditedPath {
 
  private:
   bool curious() const {
-    return terms_.shares && transport_->site() >= terms_.shares->ranks - terms_.shares->colluding;
+    return terms_.shares && together_->party() >= terms_.shares->ranks - terms_.shares->colluding;
   }
 
   Released release_once(data::RecordSource& records) {
-    Round round(terms_, transport_->site());
-    agree_on_keys(round, *transport_, "audit", nullptr);
-    draw_shares(round, *transport_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
+    lockstep::Contributor role(terms_, together_->party());
+    agree_on_keys(role, *together_, "audit", nullptr);
+    draw_shares(role, *together_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
                 [](std::string_view) {});
-    round.embed(embed::embed_shard(embedder_, records, 1, {}));
-    round.close();
-    if (transport_->coordinates()) round.draw_noise(*charge_, entropy_.get(), {});
-    return sum_up(round, *transport_).values;
+    role.embed(embed::embed_shard(embedder_, records, 1, {}));
+    role.close();
+    std::optional<lockstep::Coordinator> coordinator;
+    if (together_->coordinates()) {
+      coordinator.emplace(terms_).draw_noise(*charge_, entropy_.get(), {});
+      role.note_charge(*charge_);
+    }
+    return sum_up(role, coordinator ? &*coordinator : nullptr, *together_).values;
   }
 
   void take_off_curious_shares(Released& released) {
@@ -91,7 +97,7 @@ class AuditedPath {
       recorded_.replay(false);
       mine.assign(share.begin(), share.end());
     }
-    const std::vector<std::uint64_t> all = transport_->sum_to_coordinator(std::move(mine));
+    const std::vector<std::uint64_t> all = together_->sum_to_coordinator(std::move(mine));
     for (std::size_t i = 0; i < all.size(); ++i)
       released[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(released[i]) - all[i]);
   }
@@ -99,7 +105,7 @@ class AuditedPath {
   const release::Charge* charge_;
   const embed::Embedder& embedder_;
   Terms terms_;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Together> together_;
   std::unique_ptr<privacy::EntropySource> entropy_;
   CuriousEntropy recorded_;
 };
@@ -141,7 +147,7 @@ embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostC
                                     const privacy::AggregationMode& mode, const release::Charge* charge) {
   require(charge != nullptr || !job.is_root(),
           "an audit's releases have no charge: this is a bug in muffle.");
-  const auto path = std::make_shared<AuditedPath>(embedder, make_transport(job), mode, charge);
+  const auto path = std::make_shared<AuditedPath>(embedder, make_together(job), mode, charge);
   return [path](data::RecordSource& records) { return path->release(records); };
 }
 

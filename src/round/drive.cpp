@@ -6,34 +6,41 @@
 
 namespace muffle::round {
 
-void agree_on_keys(Round& round, Transport& transport, const std::string& purpose,
+void agree_on_keys(lockstep::Contributor& own, Together& together, const std::string& purpose,
                    const crypto::SiteIdentity* identity) {
-  if (!privacy::is_masked(round.terms().mode)) return;
+  if (!privacy::is_masked(own.terms().mode)) return;
   std::string message;
-  transport.agree("making the key of the secure sum", true,
-                  [&] { message = round.begin_keys(purpose, identity); });
-  std::vector<std::string> hellos = transport.to_all(message);
-  // Every site signs what it heard from all: if anybody was told anything else, the signatures do not fit.
-  transport.agree("comparing the purpose of the secure sum", true,
-                  [&] { message = round.sign(std::move(hellos)); });
-  const std::vector<std::string> signatures = transport.to_all(message);
-  transport.agree("checking the keys of the secure sum", true, [&] { round.agree_keys(signatures); });
-  spdlog::debug("release: secure sum {}", round.name());
+  together.agree("making the key of the secure sum", true,
+                 [&] { message = own.begin_keys(purpose, identity); });
+  std::vector<std::string> hellos = together.to_all(message);
+  // Every party signs what it heard from all: if anybody was told anything else, the signatures do not fit.
+  together.agree("comparing the purpose of the secure sum", true,
+                 [&] { message = own.sign(std::move(hellos)); });
+  const std::vector<std::string> signatures = together.to_all(message);
+  together.agree("checking the keys of the secure sum", true, [&] { own.agree_keys(signatures); });
+  spdlog::debug("release: secure sum {}", own.name());
 }
 
-void draw_shares(Round& round, Transport& transport, privacy::EntropySource& entropy,
+void draw_shares(lockstep::Contributor& own, Together& together, privacy::EntropySource& entropy,
                  const NamedHeartbeat& heartbeat) {
-  if (!round.terms().shares) return;
+  if (!own.terms().shares) return;
   constexpr const char* kStep = "drawing the shares of the noise";
-  transport.agree(kStep, true, [&] { round.draw_share(entropy, [&] { heartbeat(kStep); }); });
+  together.agree(kStep, true, [&] { own.draw_share(entropy, [&] { heartbeat(kStep); }); });
 }
 
-privacy::NoisySum sum_up(Round& round, Transport& transport) {
-  round.take_total(transport.sum_to_coordinator(round.summand()));
-  // Noise that came with the sums was in them; the coordinator's may still fail to be added.
-  if (round.terms().shares) return round.publish();
+privacy::NoisySum sum_up(lockstep::Contributor& own, lockstep::Coordinator* coordinator, Together& together) {
+  std::vector<std::uint64_t> total = together.sum_to_coordinator(own.summand());
+  if (coordinator != nullptr) coordinator->take_total(std::move(total), own.secure_noise());
   privacy::NoisySum noisy;
-  transport.agree("adding the noise", true, [&] { noisy = round.publish(); });
+  const auto publish = [&] {
+    if (coordinator != nullptr) noisy = coordinator->publish();
+  };
+  // Noise that came with the sums was in them; the coordinator's may still fail to be added.
+  if (own.terms().shares) {
+    publish();
+  } else {
+    together.agree("adding the noise", true, publish);
+  }
   return noisy;
 }
 

@@ -6,6 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/wipe.hpp"
+#include "muffle/round/covered.hpp"
 
 namespace muffle::round {
 
@@ -74,12 +75,13 @@ Contributor::Contributor(const ProposedRound& round, const crypto::SiteKey& key)
 std::string Contributor::contribute(embed::PartialSum&& sums, privacy::NoiseShare&& share,
                                     const release::Charge& /*charge*/, const std::string& charge_id,
                                     std::uint64_t records) const {
-  Contribution body{.charge = charge_id, .records = records, .secure_noise = share.is_secure()};
-  Wiped<std::uint64_t> values{std::move(share).cover(std::move(sums).take(embed::PartialSum::Key()))};
-  require(values.values.size() == round_.length,
+  Covered covered(std::move(sums), std::move(share));
+  std::vector<std::uint64_t>& values = covered.values.values;
+  Contribution body{.charge = charge_id, .records = records, .secure_noise = covered.secure_noise};
+  require(values.size() == round_.length,
           "a contribution was to be made of another number of values than the round sums: this is a bug in "
           "muffle.");
-  const crypto::ExchangeKey exchange = crypto::ExchangeKey::for_vector(round_.id, values.values);
+  const crypto::ExchangeKey exchange = crypto::ExchangeKey::for_vector(round_.id, values);
   body.point = exchange.point();
   const std::size_t own = *round_.site(key_.public_key());
   std::vector<crypto::PairKey> pairs;
@@ -91,16 +93,16 @@ std::string Contributor::contribute(embed::PartialSum&& sums, privacy::NoiseShar
   for (std::size_t h = 0; h < pairs.size(); ++h)
     for_macs.emplace_back(exchange, pair_of(round_, own, h, body.point));
   if (round_.shares_keys()) body.boxes = boxes_of(round_, for_macs);
-  for (crypto::PairKey& pair : pairs) std::move(pair).add_to(values.values);
+  for (crypto::PairKey& pair : pairs) std::move(pair).add_to(values);
   // The MACs are of all else that is signed, the masked vector's hash among it.
   SignedHeader header{.kind = MessageKind::kContribution, .round = round_.id, .answers = round_.id};
   header.body = body_of(body);
-  header = sign(std::move(header), key_, values.values);
+  header = sign(std::move(header), key_, values);
   const std::string under_macs = text_under_macs(header);
   for (const crypto::PairKey& pair : for_macs) body.macs.push_back(pair.mac(under_macs));
   header.body = body_of(body);
-  header = sign(std::move(header), key_, values.values);
-  return message_bytes(header, values.values);
+  header = sign(std::move(header), key_, values);
+  return message_bytes(header, values);
 }
 
 std::string make_seal(const ProposedRound& round, const crypto::SiteKey& key,

@@ -54,27 +54,27 @@ auto telling_fate(const release::ReleaseTransaction* transaction, const std::fil
   }
 }
 
-/// One release on its way through its rounds, at one site.
+/// One release on its way through its rounds, at one party.
 class Run {
  public:
-  Run(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job)
-      : transport_(transport), heartbeat_(heartbeat), job_(job), plan_(job.plan), rounds_(plan_.rounds()) {}
+  Run(Together& together, const NamedHeartbeat& heartbeat, const ReleaseJob& job)
+      : together_(together), heartbeat_(heartbeat), job_(job), plan_(job.plan), rounds_(plan_.rounds()) {}
 
   /// @returns whether the release was there already.
   bool to_the_end() {
     bool there = false;
-    transport_.agree("looking for an earlier release", true, [&] {
+    together_.agree("looking for an earlier release", true, [&] {
       heartbeat_("starting a release");
-      if (transport_.coordinates()) there = look();
+      if (together_.coordinates()) there = look();
     });
-    if (transport_.coordinator_says(there)) {
+    if (together_.coordinator_says(there)) {
       spdlog::info("release: {} is there already and matches; its noise is not drawn again",
                    job_.file.string());
       return true;
     }
     if (rounds_ > 1 && !job_.dry_run) take_up();
     start_ = std::chrono::steady_clock::now();
-    const std::vector<comm::CollectiveUse> use_before = transport_.use();
+    const std::vector<comm::CollectiveUse> use_before = together_.use();
     std::unique_ptr<data::RecordSource> source = prepare();
     if (job_.dry_run) return false;
     while (done_ < rounds_) {
@@ -82,8 +82,8 @@ class Run {
       ++done_;
     }
     if (job_.time_is_public()) {
-      spdlog::debug("release: collectives of rank {}: {}", transport_.site(),
-                    comm::describe_use(use_before, transport_.use()));
+      spdlog::debug("release: collectives of rank {}: {}", together_.party(),
+                    comm::describe_use(use_before, together_.use()));
     }
     return false;
   }
@@ -104,12 +104,12 @@ class Run {
     return true;
   }
 
-  /// All sites go on after the rounds that the coordinator has kept.
+  /// All parties go on after the rounds that the coordinator has kept.
   void take_up() {
-    const std::string rounds = transport_.from_coordinator(std::to_string(kept_.rounds()));
+    const std::string rounds = together_.from_coordinator(std::to_string(kept_.rounds()));
     if (rounds == "0") return;
-    const std::string tables = transport_.from_coordinator(kept_.tables);
-    transport_.agree("going on after earlier rounds", true, [&] {
+    const std::string tables = together_.from_coordinator(kept_.tables);
+    together_.agree("going on after earlier rounds", true, [&] {
       release::read_tables(plan_, tables, "the coordinator's message");
       done_ = 1;
       while (done_ < rounds_ && std::to_string(done_) != rounds) ++done_;
@@ -118,7 +118,7 @@ class Run {
       require_kept(done_ < rounds_);
     });
     spdlog::info("release: goes on after {} of {} rounds{}", done_, rounds_,
-                 transport_.coordinates() ? ", for charge " + kept_.charge : "");
+                 together_.coordinates() ? ", for charge " + kept_.charge : "");
   }
   void require_kept(bool holds) const {
     if (holds) return;
@@ -136,24 +136,24 @@ class Run {
       records_ = job_.find_records();
       records_.heartbeat = [&] { heartbeat_("opening the shards"); };
       source = open_records();
-      agree_on_records(transport_, job_, source->shard_size());
+      agree_on_records(together_, job_, source->shard_size());
       if (done_ == 0) embedder_ = job_.make_embedder(plan_.of_round(1));
     }
     tell_noise(job_);
-    mode_ = plan_aggregation(transport_, job_);
-    transport_.agree("comparing with earlier rounds", true, [&] {
-      if (transport_.coordinates()) require_same_sums();
+    mode_ = plan_aggregation(together_, job_);
+    together_.agree("comparing with earlier rounds", true, [&] {
+      if (together_.coordinates()) require_same_sums();
     });
-    transport_.agree("asking the privacy ledger", true, [&] {
-      if (transport_.coordinates()) ask_ledger(job_, done_ > 0);
+    together_.agree("asking the privacy ledger", true, [&] {
+      if (together_.coordinates()) ask_ledger(job_, done_ > 0);
     });
     return source;
   }
 
   /// What a release states of its sums holds for all its rounds.
   void require_same_sums() {
-    summed_ = release::summed_by(
-        mode_, privacy::sites_of(mode_) ? to_hex(load_roster(transport_, job_).hash()) : "");
+    summed_ = release::summed_by(mode_,
+                                 privacy::sites_of(mode_) ? to_hex(load_roster(together_, job_).hash()) : "");
     if (kept_.rounds() == 0 || kept_.summed == summed_) return;
     throw ConfigError(fmt::format(
         "'{}' holds {} of {} rounds of this release, whose sums came together otherwise ({}) than this job's "
@@ -165,8 +165,8 @@ class Run {
 
   std::unique_ptr<data::RecordSource> open_records() {
     std::unique_ptr<data::RecordSource> source;
-    transport_.agree("opening the shards", false,
-                     [&] { source = data::open_shard(records_, transport_.site(), transport_.sites()); });
+    together_.agree("opening the shards", false,
+                    [&] { source = data::open_shard(records_, together_.party(), together_.parties()); });
     return source;
   }
 
@@ -178,29 +178,32 @@ class Run {
     const release::ReleasePlan own = plan_.of_round(number_);
     if (!embedder_) embedder_ = job_.make_embedder(own);
     if (!source) source = open_records();
-    Round round(Terms::of(own.noise, mode_), transport_.site());
-    agree_on_keys_and_shares(round);
-    embed_records(round, *source);
+    const Terms terms = Terms::of(own.noise, mode_);
+    lockstep::Contributor role(terms, together_.party());
+    agree_on_keys_and_shares(role);
+    embed_records(role, *source);
     source.reset();
     embedder_.reset();
 
     // From the charge to its COMMIT the coordinator holds the ledger's lock. Charged this late, a job that a
-    // bad record or a lost site ended has cost nothing.
+    // bad record or a lost party ended has cost nothing.
     std::optional<release::ReleaseTransaction> transaction;
     bool there = false;
-    transport_.agree("looking for an earlier release", true, [&] {
-      if (!transport_.coordinates()) return;
+    together_.agree("looking for an earlier release", true, [&] {
+      if (!together_.coordinates()) return;
       transaction.emplace(begin_transaction(job_, heartbeat_));
       there = transaction->settle();  // another process may have been faster
       if (!there && rounds_ > 1) require_same_rounds(*transaction);
     });
-    if (transport_.coordinator_says(there)) {
-      round.keep();
+    if (together_.coordinator_says(there)) {
+      role.keep();
       spdlog::info("release: another process made {} meanwhile; its noise is not drawn again",
                    job_.file.string());
       return true;
     }
-    commit(round, transaction ? &*transaction : nullptr);
+    std::optional<lockstep::Coordinator> coordinator;
+    if (together_.coordinates()) coordinator.emplace(terms);
+    commit(role, coordinator ? &*coordinator : nullptr, transaction ? &*transaction : nullptr);
     return false;
   }
 
@@ -212,11 +215,11 @@ class Run {
                     release::rounds_file(job_.file).string()));
   }
 
-  /// The coordinator chooses what the next round counts from the released numbers, and tells all sites.
+  /// The coordinator chooses what the next round counts from the released numbers, and tells all parties.
   void choose_tables() {
     std::string text;
-    transport_.agree("choosing what the next round counts", true, [&] {
-      if (!transport_.coordinates()) return;
+    together_.agree("choosing what the next round counts", true, [&] {
+      if (!together_.coordinates()) return;
       const release::Artifact so_far = release::released_so_far(plan_, mode_, kept_.values);
       release::ReleasePlan next = plan_;
       for (std::size_t b = 0; b < plan_.maps.size(); ++b) {
@@ -224,51 +227,51 @@ class Run {
       }
       text = release::tables_text(next, number_);
     });
-    text = transport_.from_coordinator(text);
-    transport_.agree("choosing what the next round counts", true,
-                     [&] { release::read_tables(plan_, text, "the coordinator's message"); });
+    text = together_.from_coordinator(text);
+    together_.agree("choosing what the next round counts", true,
+                    [&] { release::read_tables(plan_, text, "the coordinator's message"); });
     spdlog::info("release: round {} of {}", number_, rounds_);
   }
 
-  /// The operating system's entropy or, for tests, a stream of this site's and round's own: no two draw the
+  /// The operating system's entropy or, for tests, a stream of this party's and round's own: no two draw the
   /// same.
   std::unique_ptr<privacy::EntropySource> entropy() const {
     if (!job_.insecure_seed) return privacy::os_entropy();
     spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
-    const auto which = static_cast<std::uint64_t>(transport_.site()) + ((number_ - 1) << 32);
+    const auto which = static_cast<std::uint64_t>(together_.party()) + ((number_ - 1) << 32);
     return privacy::insecure_seeded_entropy(*job_.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} * which);
   }
 
   /// Before records are embedded, so that bad keys show early and the sampler has nothing private to be timed
   /// against.
-  void agree_on_keys_and_shares(Round& round) {
+  void agree_on_keys_and_shares(lockstep::Contributor& role) {
     if (!privacy::is_masked(mode_)) return;
     std::optional<crypto::SiteIdentity> identity;
     if (privacy::sites_of(mode_)) {
-      transport_.agree("reading the site keys", true, [&] {
+      together_.agree("reading the site keys", true, [&] {
         identity.emplace(crypto::SiteIdentity{
-            crypto::SiteKey::load(data::resolve_path({}, job_.aggregation.site_key, transport_.site())),
-            load_roster(transport_, job_)});
+            crypto::SiteKey::load(data::resolve_path({}, job_.aggregation.site_key, together_.party())),
+            load_roster(together_, job_)});
       });
     }
     // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
-    // site to site.
+    // party to party.
     const std::string data_id =
-        transport_.from_coordinator(transport_.coordinates() ? job_.order().data_id : "");
+        together_.from_coordinator(together_.coordinates() ? job_.order().data_id : "");
     std::string purpose = "release " + release::plan_hash(job_.plan) + " of data " + data_id;
     if (number_ > 1) purpose += fmt::format(", round {}", number_);
-    agree_on_keys(round, transport_, purpose, identity ? &*identity : nullptr);
-    if (privacy::distributed(mode_) != nullptr) draw_shares(round, transport_, *entropy(), heartbeat_);
+    agree_on_keys(role, together_, purpose, identity ? &*identity : nullptr);
+    if (privacy::distributed(mode_) != nullptr) draw_shares(role, together_, *entropy(), heartbeat_);
   }
 
-  void embed_records(Round& round, data::RecordSource& source) {
-    transport_.agree("embedding the records", false, [&] {
+  void embed_records(lockstep::Contributor& role, data::RecordSource& source) {
+    together_.agree("embedding the records", false, [&] {
       spdlog::debug("release: embedding begins");
       // Under add/remove-one the number of records is private: the line shows no count.
       Progress progress("embed", source.shard_size(), "records",
-                        transport_.coordinates() && job_.time_is_public());
+                        together_.coordinates() && job_.time_is_public());
       const auto begun = std::chrono::steady_clock::now();
-      round.embed(embed::embed_shard(*embedder_, source, job_.threads, [&](std::uint64_t n) {
+      role.embed(embed::embed_shard(*embedder_, source, job_.threads, [&](std::uint64_t n) {
         heartbeat_("embedding the records");
         progress.update(n);
       }));
@@ -276,19 +279,20 @@ class Run {
       if (!job_.time_is_public()) return;
       const double s = seconds_since(begun);
       spdlog::debug("release: rank {} has embedded {} records in {:.3g} s, {:.4g} a second",
-                    transport_.site(), source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
+                    together_.party(), source.shard_size(), s, static_cast<double>(source.shard_size()) / s);
     });
     spdlog::debug("release: every rank has embedded its records");
   }
 
   /// The half of a round that is not stopped: nothing here has a heartbeat, and the closed round holds off
   /// signals. Charges, draws the noise, sums, publishes and writes.
-  /// @param transaction  settled, and without a release; null but at the coordinator
-  void commit(Round& round, release::ReleaseTransaction* transaction) {
+  /// @param coordinator, transaction  settled, and without a release; null but at the coordinator
+  void commit(lockstep::Contributor& role, lockstep::Coordinator* coordinator,
+              release::ReleaseTransaction* transaction) {
     const auto commitment = [&](const auto& step) { return telling_fate(transaction, job_.file, step); };
-    round.close();
-    transport_.agree("charging the ledger and drawing the noise", true, [&] {
-      if (!transport_.coordinates()) return;
+    role.close();
+    together_.agree("charging the ledger and drawing the noise", true, [&] {
+      if (!together_.coordinates()) return;
       // Before the charge, and while no release is there that it could belie.
       job_.note_settings();
       constexpr std::size_t kBesideNumbers = std::size_t{1}
@@ -297,7 +301,8 @@ class Run {
       commitment([&] {
         const auto draw = [&](const release::Charge& charge) {
           const auto source = privacy::distributed(mode_) != nullptr ? nullptr : entropy();
-          round.draw_noise(charge, source.get(), [&] { transport_.check_lost("drawing the noise"); });
+          coordinator->draw_noise(charge, source.get(), [&] { together_.check_lost("drawing the noise"); });
+          role.note_charge(charge);
         };
         if (number_ == 1) {
           transaction->begin(plan_.noise, !job_.insecure_seed, draw);
@@ -307,10 +312,10 @@ class Run {
       });
     });
     spdlog::debug("release: the sum begins");
-    privacy::NoisySum noisy = commitment([&] { return sum_up(round, transport_); });
+    privacy::NoisySum noisy = commitment([&] { return sum_up(role, coordinator, together_); });
     spdlog::debug("release: the sum ends");
-    transport_.agree("writing the release", true, [&] {
-      if (transport_.coordinates()) commitment([&] { write(std::move(noisy), *transaction); });
+    together_.agree("writing the release", true, [&] {
+      if (together_.coordinates()) commitment([&] { write(std::move(noisy), *transaction); });
     });
   }
 
@@ -365,7 +370,7 @@ class Run {
     }
   }
 
-  Transport& transport_;
+  Together& together_;
   const NamedHeartbeat& heartbeat_;
   const ReleaseJob& job_;
   release::ReleasePlan plan_;  ///< later rounds' maps are as planned until they are chosen
@@ -382,8 +387,8 @@ class Run {
 
 }  // namespace
 
-bool release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
-  return Run(transport, heartbeat, job).to_the_end();
+bool release(Together& together, const NamedHeartbeat& heartbeat, const ReleaseJob& job) {
+  return Run(together, heartbeat, job).to_the_end();
 }
 
 }  // namespace muffle::round

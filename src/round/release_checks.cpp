@@ -8,25 +8,25 @@
 
 #include "muffle/core/log.hpp"
 #include "muffle/core/text.hpp"
-#include "muffle/round/round.hpp"
+#include "muffle/round/terms.hpp"
 
 namespace muffle::round {
 namespace {
 
-/// An error that every site finds by itself, in the same messages.
+/// An error that every party finds by itself, in the same messages.
 template <class E>
-[[noreturn]] void throw_agreed(const Transport& transport, E error) {
-  error.mark_agreed(!transport.coordinates());
+[[noreturn]] void throw_agreed(const Together& together, E error) {
+  error.mark_agreed(!together.coordinates());
   throw error;
 }
 
-/// With one site's share from a seed the release is not private, and the coordinator would not know.
-void require_same_entropy(Transport& transport, const ReleaseJob& job) {
+/// With one party's share from a seed the release is not private, and the coordinator would not know.
+void require_same_entropy(Together& together, const ReleaseJob& job) {
   const std::string mine = job.insecure_seed ? "seeded" : "secure";
-  for (const std::string& theirs : transport.to_all(mine)) {
+  for (const std::string& theirs : together.to_all(mine)) {
     if (theirs == mine) continue;
     throw_agreed(
-        transport,
+        together,
         ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank draws a "
                     "share of the noise: give it to all of them or to none. Nothing was read."));
   }
@@ -34,16 +34,16 @@ void require_same_entropy(Transport& transport, const ReleaseJob& job) {
 
 }  // namespace
 
-void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t mine) {
+void agree_on_records(Together& together, const ReleaseJob& job, std::uint64_t mine) {
   if (job.plan.adjacency != privacy::Adjacency::kReplaceOne) return;
   std::uint64_t total = 0;
-  const std::vector<std::string> all = transport.to_all(std::to_string(mine));
+  const std::vector<std::string> all = together.to_all(std::to_string(mine));
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::uint64_t count = 0;
     const char* const end = all[r].data() + all[r].size();
     const auto read = std::from_chars(all[r].data(), end, count);
     if (read.ec != std::errc{} || read.ptr != end || __builtin_add_overflow(total, count, &total)) {
-      throw_agreed(transport,
+      throw_agreed(together,
                    ProtocolError(fmt::format("Rank {} says that its shard holds '{}' records, which cannot "
                                              "be: do all ranks run the same muffle? Nothing was released.",
                                              r, printable(all[r].substr(0, 32)))));
@@ -52,7 +52,7 @@ void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t
   if (total == job.plan.records) return;
   log_local(fmt::format("release: this rank's shard holds {} records", mine));
   throw_agreed(
-      transport,
+      together,
       DataError(fmt::format(
           "The shards hold {} records together, but data.records says {}. Under replace-one adjacency m is "
           "public and enters the means: set data.records to the true number, or find the missing or doubled "
@@ -72,20 +72,20 @@ void tell_noise(const ReleaseJob& job) {
   }
 }
 
-crypto::SiteRoster load_roster(const Transport& transport, const ReleaseJob& job) {
-  return crypto::SiteRoster::load(data::resolve_path({}, job.aggregation.site_roster, transport.site()));
+crypto::SiteRoster load_roster(const Together& together, const ReleaseJob& job) {
+  return crypto::SiteRoster::load(data::resolve_path({}, job.aggregation.site_roster, together.party()));
 }
 
-privacy::AggregationMode plan_aggregation(Transport& transport, const ReleaseJob& job) {
+privacy::AggregationMode plan_aggregation(Together& together, const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
   Terms terms;
-  transport.agree("planning the aggregation", true, [&] {
+  together.agree("planning the aggregation", true, [&] {
     std::optional<crypto::SiteRoster> roster;
-    if (!job.aggregation.site_roster.empty()) roster = load_roster(transport, job);
-    if (roster) roster->require_ranks(transport.sites());
-    terms = Terms::of(plan, job.aggregation.mode(transport.sites(), roster ? &*roster : nullptr));
+    if (!job.aggregation.site_roster.empty()) roster = load_roster(together, job);
+    if (roster) roster->require_parties(together.parties());
+    terms = Terms::of(plan, job.aggregation.mode(together.parties(), roster ? &*roster : nullptr));
   });
-  if (terms.shares) require_same_entropy(transport, job);
+  if (terms.shares) require_same_entropy(together, job);
   std::optional<privacy::Guarantee> promised;
   if (!job.insecure_seed) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
   spdlog::info("release: {}", privacy::describe(terms.mode, promised));

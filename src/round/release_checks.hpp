@@ -8,16 +8,16 @@
 
 namespace muffle::round {
 
-/// m is agreed before any private byte is summed: the headers' counts, added over the sites, must be the
-/// public m. Under add/remove-one m is private and no site tells its count.
-void agree_on_records(Transport& transport, const ReleaseJob& job, std::uint64_t mine);
+/// m is agreed before any private byte is summed: the headers' counts, added over the parties, must be the
+/// public m. Under add/remove-one m is private and no party tells its count.
+void agree_on_records(Together& together, const ReleaseJob& job, std::uint64_t mine);
 
 void tell_noise(const ReleaseJob& job);
 
-crypto::SiteRoster load_roster(const Transport& transport, const ReleaseJob& job);
+crypto::SiteRoster load_roster(const Together& together, const ReleaseJob& job);
 
-/// How the sites' sums come together; says so.
-privacy::AggregationMode plan_aggregation(Transport& transport, const ReleaseJob& job);
+/// How the parties' sums come together; says so.
+privacy::AggregationMode plan_aggregation(Together& together, const ReleaseJob& job);
 
 /// The binding check is ReleaseTransaction::begin's; a job that fails there need not sum its records. At the
 /// coordinator. @param charged  a charge that pays for what is left is there

@@ -39,7 +39,7 @@ void AggregationSettings::problems(privacy::Adjacency adjacency, bool own_record
 privacy::AggregationMode AggregationSettings::mode(int ranks, const crypto::SiteRoster* roster) const {
   std::optional<privacy::SignedSites> sites;
   if (roster != nullptr) {
-    const auto held = roster->ranks_by_site();
+    const auto held = roster->parties_by_site();
     sites = {static_cast<int>(held.size()), 0};
     for (const auto& [name, count] : held) sites->largest = std::max(sites->largest, count);
   }

@@ -166,7 +166,8 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   std::size_t contributed = 0, opened = 0;
   for (std::size_t i = 0; i < p.sites.size(); ++i) {
     const crypto::SignerKey& site = p.sites[i];
-    RoundStatus::Party& party = out.sites.emplace_back(RoundStatus::Party{site.name, false, "nothing yet"});
+    RoundStatus::Party& party =
+        out.sites.emplace_back(RoundStatus::Party{site.name, false, "nothing here yet"});
     const auto contribution =
         reader.take(release::contribution_name(round.id, site.key), [&](const SignedHeader& h) {
           require_sender(h, site.key);
@@ -178,7 +179,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       declined = release::check_decline(round, h);
     });
     const bool counts = seal && std::ranges::count(seal->sites, i) > 0;
-    party.answered = contribution.has_value() || declined.has_value();
+    party.answered = contribution.has_value() || declined.has_value() || counts;
     if (contribution) {
       ++contributed;
       party.state = !seal    ? "contributed"
@@ -211,7 +212,7 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
                               .has_value();
     const auto place = static_cast<std::size_t>(out.holders.size());
     RoundStatus::Party& party = out.holders.emplace_back(
-        RoundStatus::Party{h.holder.name, false, seal ? "has not opened yet" : "its turn comes"});
+        RoundStatus::Party{h.holder.name, false, seal ? "no opening here yet" : "its turn comes"});
     std::vector<crypto::SitePublicKey> objections;
     const auto opening =
         reader.take(release::opening_name(round.id, h.holder.key), [&](const SignedHeader& header) {
@@ -260,6 +261,13 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
     });
   reader.set_others_aside();
+  if (out.released) {  // a site has the release, and need not have what it was made of
+    for (std::size_t h = 0; h < out.holders.size(); ++h) {
+      RoundStatus::Party& party = out.holders[h];
+      if (!party.answered && (!request || std::ranges::count(request->missing, h) == 0))
+        party = {party.name, true, "opened, and its opening is not here"};
+    }
+  }
   if (code && !out.released) {
     for (auto* parties_of : {&out.sites, &out.holders}) {
       for (RoundStatus::Party& party : *parties_of) {

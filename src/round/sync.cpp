@@ -68,6 +68,11 @@ class Synchronisation {
   }
 
  private:
+  struct Known {
+    std::uint64_t most = 0;  ///< bytes
+    bool wanted = true;
+  };
+
   template <class Action>
   static void or_refused(std::vector<SetAside>& refused, const std::string& name, const Action& action) {
     try {
@@ -96,8 +101,12 @@ class Synchronisation {
 
   void fetch(const std::string& name) {
     if (!release::is_name_of_ours(name)) throw ProtocolError("no message is called so.");
-    const std::uint64_t most = most_of(name);
-    const auto bytes = remote_.get(name, most);
+    const Known known = known_as(name);
+    if (!known.wanted) {
+      ++out_.left;
+      return;
+    }
+    const auto bytes = remote_.get(name, known.most);
     if (!bytes) return;
     bytes_ += bytes->size();
     if (name.ends_with(".mfl")) {
@@ -110,13 +119,13 @@ class Synchronisation {
     out_.fetched.push_back(name);
   }
 
-  /// The most bytes that it may have. @throws ProtocolError  it is of nothing that is known here.
-  std::uint64_t most_of(const std::string& name) {
+  /// @throws ProtocolError  it is of nothing that is known here.
+  Known known_as(const std::string& name) {
     if (is_of_no_round(name) || release::is_proposal_name(name)) {
       if (known_ >= limits_.messages)
         throw ProtocolError(fmt::format(
             "{} cards, charters, keys and proposals lie here, and no more are taken.", limits_.messages));
-      return order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords;
+      return {order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords};
     }
     if (!rounds_) read_rounds();
     const auto found = rounds_->find(name);
@@ -131,7 +140,9 @@ class Synchronisation {
     if (!limits_.coordinator) return;
     for (const Proposals::Entry& entry : read_proposals(local_).rounds) {
       const release::ProposedRound& round = entry.round;
-      if (round.coordinator == *limits_.coordinator) rounds_->merge(release::messages_of(round));
+      if (round.coordinator != *limits_.coordinator) continue;
+      for (const auto& [name, most] : release::messages_of(round))
+        rounds_->emplace(name, Known{most, !limits_.reader || release::is_for(*limits_.reader, round, name)});
     }
   }
 
@@ -164,7 +175,7 @@ class Synchronisation {
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::size_t known_ = 0;
   std::uint64_t bytes_ = 0;
-  std::optional<std::map<std::string, std::uint64_t>> rounds_;  // read once those that are new are here
+  std::optional<std::map<std::string, Known>> rounds_;  // read once those that are new are here
   Synced out_;
 };
 

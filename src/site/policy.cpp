@@ -1,9 +1,11 @@
 #include "muffle/site/policy.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <set>
 
 #include "muffle/core/error.hpp"
@@ -18,6 +20,7 @@ namespace {
 using release::Consortium;
 using Outcome = Ruling::Outcome;
 
+constexpr std::time_t kSecondsOfADay = 86400;
 constexpr const char *kProgram = "program", *kBudget = "budget";
 
 /// One question, rule by rule.
@@ -324,10 +327,12 @@ std::vector<std::string> who_approved(const Policy& policy, const Question& q) {
   std::vector<std::string> people;
   for (const std::string& line : policy.approvers) {
     const crypto::SignerKey person = crypto::parse_signer_key(line, "policy.approvers");
-    if (std::ranges::any_of(q.approvals, [&](const release::SignedHeader& header) {
-          return header.sender == person.key && release::approves(header, q.round, q.self.key);
-        }))
-      people.push_back(person.name);
+    const auto approval = std::ranges::find_if(q.approvals, [&](const release::SignedHeader& header) {
+      return header.sender == person.key && release::approves(header, q.round, q.self.key);
+    });
+    if (approval == q.approvals.end()) continue;
+    const auto day = static_cast<std::time_t>(release::approved_on(*approval)) * kSecondsOfADay;
+    people.push_back(fmt::format("{} ({:%F})", person.name, fmt::gmtime(day)));
   }
   return people;
 }

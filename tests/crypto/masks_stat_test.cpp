@@ -1,4 +1,4 @@
-// What the coordinator sees of a rank is uniform noise that says nothing of the rank's vector.
+// What the coordinator sees of a party is uniform noise that says nothing of the party's vector.
 //
 // Each p-value below comes from a chi-square statistic with at least 225 degrees of freedom and at least 900
 // expected in each cell, by the Wilson-Hilferty approximation; a check fails below 1e-10. The tests on honest
@@ -79,17 +79,17 @@ bool looks_independent(const Vector& values, const Vector& inputs) {
 }
 
 Vector zeros(int) { return Vector(kLength, 0); }
-Vector random_input(int rank) { return test::contribution(rank, kLength); }
+Vector random_input(int party) { return test::contribution(party, kLength); }
 /// Sums of lattice values: a few bits at the bottom, the rest zero or sign.
-Vector small_input(int rank) {
-  Vector values = random_input(rank);
+Vector small_input(int party) {
+  Vector values = random_input(party);
   for (std::uint64_t& v : values) v = (v >> 40) - (std::uint64_t{1} << 23);
   return values;
 }
 
-/// What each of `ranks` ranks sends in one round.
-std::vector<Vector> masked_vectors(int ranks, Vector (*input)(int)) {
-  return test::masked_vectors(ranks, kLength, input);
+/// What each of `parties` parties sends in one round.
+std::vector<Vector> masked_vectors(int parties, Vector (*input)(int)) {
+  return test::masked_vectors(parties, kLength, input);
 }
 
 TEST(MasksStat, WhatARankSendsIsUniformWhateverItHolds) {

@@ -23,43 +23,44 @@ void expect_fails(const MaskExchange& exchange, ExitCode code, std::initializer_
 }
 
 TEST(Masks, ChangeNoBitOfTheSum) {
-  for (int ranks = 1; ranks <= 4; ++ranks) {
+  for (int parties = 1; parties <= 4; ++parties) {
     // Lengths around the chunk of the mask's generator and none at all.
     for (const std::size_t n : {0, 1, 7, 8191, 8192, 8193, 3 * 8192 + 5}) {
       for (const bool half_empty : {false, true}) {
         for (const bool is_signed : {false, true}) {
           Vector plain(n, 0), sum(n, 0);
-          int rank = 0;
-          for (Masks& masks : MaskExchange(ranks, n, is_signed).run()) {
-            Vector mine = contribution(rank++, n, half_empty);
+          int party = 0;
+          for (Masks& masks : MaskExchange(parties, n, is_signed).run()) {
+            Vector mine = contribution(party++, n, half_empty);
             test::add_to(plain, mine);
             std::move(masks).apply(mine);
             test::add_to(sum, mine);
           }
-          EXPECT_EQ(sum, plain) << ranks << " ranks, " << n << " numbers";
+          EXPECT_EQ(sum, plain) << parties << " parties, " << n << " numbers";
         }
       }
     }
   }
 }
 
-// Whoever sees the vectors of some ranks, or their sum, sees neither their vectors nor the sum of these: the
-// masks shared with the ranks outside cover each number. Only all ranks together are bare. (A number is
-// covered with itself with probability 2^-64.)
+// Whoever sees the vectors of some parties, or their sum, sees neither their vectors nor the sum of these:
+// the masks shared with the parties outside cover each number. Only all parties together are bare. (A number
+// is covered with itself with probability 2^-64.)
 TEST(Masks, CoverEverySumOfSomeRanksButNotOfAll) {
-  constexpr int kRanks = 4;
+  constexpr int kParties = 4;
   constexpr std::size_t kLength = 100;
   const auto masked =
-      test::masked_vectors(kRanks, kLength, [](int rank) { return contribution(rank, kLength); });
-  for (unsigned subset = 1; subset < 1u << kRanks; ++subset) {
+      test::masked_vectors(kParties, kLength, [](int party) { return contribution(party, kLength); });
+  for (unsigned subset = 1; subset < 1u << kParties; ++subset) {
     Vector seen(kLength), hidden(kLength);
-    for (int r = 0; r < kRanks; ++r) {
+    for (int r = 0; r < kParties; ++r) {
       if ((subset >> r & 1) == 0) continue;
       test::add_to(seen, masked[static_cast<std::size_t>(r)]);
       test::add_to(hidden, contribution(r, kLength));
     }
     for (std::size_t i = 0; i < kLength; ++i)
-      EXPECT_EQ(seen[i] == hidden[i], subset == (1u << kRanks) - 1) << "ranks " << subset << ", number " << i;
+      EXPECT_EQ(seen[i] == hidden[i], subset == (1u << kParties) - 1)
+          << "parties " << subset << ", number " << i;
   }
 }
 
@@ -104,7 +105,7 @@ TEST(Masks, AreOfTheLengthAgreedOn) {
 
 TEST(KeyExchange, AWrongOrMissingSignatureIsNamed) {
   for (int liar = 0; liar < 3; ++liar) {
-    const std::string name = "rank " + std::to_string(liar) + " (site 'site" + std::to_string(liar);
+    const std::string name = "party " + std::to_string(liar) + " (site 'site" + std::to_string(liar);
     MaskExchange exchange(3, 3, true);
     exchange.signatures_sent = [&](auto& all) { all[static_cast<std::size_t>(liar)].at(5) ^= 1; };
     expect_fails(exchange, ExitCode::kProtocol, {name, "is wrong"});
@@ -121,17 +122,17 @@ TEST(KeyExchange, ASignatureOfAnEarlierRoundIsRefused) {
   exchange.signatures_sent = [&](auto& all) { recorded = all[1]; };
   EXPECT_NO_THROW(exchange.run());
   exchange.signatures_sent = [&](auto& all) { all[1] = recorded; };
-  expect_fails(exchange, ExitCode::kProtocol, {"rank 1 (site 'site1'", "is wrong"});
+  expect_fails(exchange, ExitCode::kProtocol, {"party 1 (site 'site1'", "is wrong"});
 }
 
-// Somebody in the middle shows one rank another key than the sender's, to share a mask with it.
+// Somebody in the middle shows one party another key than the sender's, to share a mask with it.
 TEST(KeyExchange, AKeyExchangedInTheMiddleIsFoundOut) {
   for (int victim : {0, 2}) {
     MaskExchange exchange(3, 3, true);
     exchange.hellos_heard = [&](int to, auto& all) {
       if (to == victim) all.at(1).replace(kKeyAt, 32, 32, '\x42');
     };
-    expect_fails(exchange, ExitCode::kProtocol, {"signature of rank", "is wrong"});
+    expect_fails(exchange, ExitCode::kProtocol, {"signature of party", "is wrong"});
   }
 }
 
@@ -140,7 +141,7 @@ TEST(KeyExchange, ARankNoticesThatItsOwnKeyWasChanged) {
   for (const bool is_signed : {false, true}) {
     MaskExchange exchange(3, 3, is_signed);
     exchange.hellos_sent = [](auto& all) { all.at(1).replace(kKeyAt, 32, 32, '\x42'); };
-    expect_fails(exchange, ExitCode::kProtocol, {"rank 1's own key came back changed"});
+    expect_fails(exchange, ExitCode::kProtocol, {"party 1's own key came back changed"});
   }
 }
 
@@ -150,14 +151,14 @@ TEST(KeyExchange, RostersAndKeysBelongTogether) {
     change(exchange);
     expect_fails(exchange, code, parts);
   };
-  refused(ExitCode::kConfig, {"rank 1 belongs to site 'site1'", "privacy.site_key"},
+  refused(ExitCode::kConfig, {"party 1 belongs to site 'site1'", "privacy.site_key"},
           [](MaskExchange& e) { e.sites[1].key = SiteKey::generate("site1"); });
   const SiteKey other = SiteKey::generate("site0");
   refused(ExitCode::kProtocol, {"site roster differs"}, [&](MaskExchange& e) {
     const std::string forged = test::roster_line(0, other) + test::roster_line(1, e.sites[1].key);
     e.sites[1].roster = SiteRoster::parse(forged, "forged");
   });
-  refused(ExitCode::kConfig, {"lists 1 ranks, but 2"}, [&](MaskExchange& e) {
+  refused(ExitCode::kConfig, {"lists 1 parties, but 2"}, [&](MaskExchange& e) {
     e.sites[0].roster = SiteRoster::parse(test::roster_line(0, other), "short");
   });
   refused(ExitCode::kProtocol, {"site roster differs, or only one of them has one"},
@@ -169,7 +170,7 @@ TEST(KeyExchange, PointsOfSmallOrderAreRefused) {
   exchange.hellos_heard = [](int to, auto& all) {
     if (to == 0) all.at(1).replace(kKeyAt, 32, 32, '\0');
   };
-  expect_fails(exchange, ExitCode::kProtocol, {"rank 1 sent an invalid key"});
+  expect_fails(exchange, ExitCode::kProtocol, {"party 1 sent an invalid key"});
 }
 
 TEST(KeyExchange, EveryByteOfAHelloCounts) {
@@ -188,8 +189,8 @@ TEST(KeyExchange, EveryByteOfAHelloCounts) {
   };
   says(0, "another version");
   says(7, "another version");
-  says(8, "rank or number of ranks");
-  says(12, "rank or number of ranks");
+  says(8, "its place or the number");
+  says(12, "its place or the number");
   says(16, "7 numbers instead of 3");
   says(24, "configuration's hash");
   says(56, "site roster differs");

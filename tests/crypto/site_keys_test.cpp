@@ -117,10 +117,10 @@ const std::string kKeyA(64, 'a'), kKeyB(64, 'b');
 
 TEST(SiteRosterTest, ReadsRanksInAnyOrder) {
   const SiteRoster roster =
-      SiteRoster::parse("# three ranks, two sites\n\n2 south " + kKeyB + "\n0\tnorth  " + kKeyA +
+      SiteRoster::parse("# three parties, two sites\n\n2 south " + kKeyB + "\n0\tnorth  " + kKeyA +
                             " # head office\r\n1 north " + kKeyA,
                         "roster");
-  ASSERT_EQ(roster.ranks(), 3);
+  ASSERT_EQ(roster.parties(), 3);
   EXPECT_EQ(roster.at(0).name, "north");
   EXPECT_EQ(roster.at(1).name, "north");
   EXPECT_EQ(roster.at(2).name, "south");
@@ -141,16 +141,16 @@ TEST(SiteRosterTest, ProblemsNameTheLine) {
     expect_error(ExitCode::kConfig, parts, [&] { SiteRoster::parse(text, "sites.txt"); });
   };
   const std::string first = "0 a " + kKeyA + "\n";
-  refuse("", {"sites.txt", "no rank"});
-  refuse("# nothing\n", {"no rank"});
-  refuse("1 a " + kKeyA, {"rank 0 is missing"});
-  refuse(first + "2 b " + kKeyB, {"rank 1 is missing"});
+  refuse("", {"sites.txt", "no party"});
+  refuse("# nothing\n", {"no party"});
+  refuse("1 a " + kKeyA, {"party 0 (in a job, the rank) is missing"});
+  refuse(first + "2 b " + kKeyB, {"party 1 (in a job, the rank) is missing"});
   refuse(first + "0 a " + kKeyA, {"line 2", "twice"});
   refuse(first + "1 a " + kKeyB, {"line 2", "share a name or a key"});
   refuse(first + "1 b " + kKeyA, {"line 2", "share a name or a key"});
-  refuse(first + "one b " + kKeyB, {"line 2", "not a rank"});
-  refuse(first + "-1 b " + kKeyB, {"line 2", "not a rank"});
-  refuse(first + "99999999999999999999 b " + kKeyB, {"line 2", "not a rank"});
+  refuse(first + "one b " + kKeyB, {"line 2", "no party's number"});
+  refuse(first + "-1 b " + kKeyB, {"line 2", "no party's number"});
+  refuse(first + "99999999999999999999 b " + kKeyB, {"line 2", "no party's number"});
   refuse(first + "1 ../b " + kKeyB, {"line 2", "site name"});
   refuse(first + "1 b " + kKeyB + "0", {"line 2", "64 hexadecimal"});
   refuse(first + "1 b " + kKeyB + " extra", {"line 2", "4 words"});

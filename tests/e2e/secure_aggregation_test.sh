@@ -43,13 +43,13 @@ signed_shares() {
 }
 
 refusals() {
-  expect_error 78 'roster lists 3 ranks, but 2' 2 release "${small[@]}" "${keys[@]}"
+  expect_error 78 'roster lists 3 parties, but 2' 2 release "${small[@]}" "${keys[@]}"
   expect_error 78 'needs privacy.secure_aggregation' 2 release "${small[@]}" --distributed-noise
   expect_error 78 'number from 0 to 1' 2 release "${small[@]}" --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2
   expect_error 78 'number from 0 to 0' 1 release "${small[@]}" --secure-aggregation --distributed-noise
   expect_error 78 'go together' 2 release "${small[@]}" --secure-aggregation --set "privacy.site_roster=$work/sites.txt"
   mv "$work/keys/site2.key" "$work/keys/kept" && cp "$work/keys/site1.key" "$work/keys/site2.key"
-  expect_error 78 "rank 2 belongs to site 'site2'" 3 release "${small[@]}" "${keys[@]}"
+  expect_error 78 "party 2 belongs to site 'site2'" 3 release "${small[@]}" "${keys[@]}"
   mv "$work/keys/kept" "$work/keys/site2.key"
   # Ranks 0 and 1 are one site's: what they know together is more than one rank's.
   { echo "0 $(cat "$work/keys/site0.pub")"; echo "1 $(cat "$work/keys/site0.pub")"; echo "2 $(cat "$work/keys/site2.pub")"; } >"$work/two-sites.txt"

@@ -108,7 +108,7 @@ people() {
   says 0 'WAITS +approvals .*0 of 1' site show "$work/north"
   ends 0 "$MUFFLE" keygen --name mallory --out "$work/people"
   says 78 "'mallory' is none of policy.approvers" site approve "$work/north" --key "$work/people/mallory.key"
-  says 0 'The policy says yes' site approve "$work/north" --key "$work/people/alice.key"
+  says 0 "approvals +1 of 1: alice \\(20[0-9]{2}-[0-9]{2}-[0-9]{2}\\)" site approve "$work/north" --key "$work/people/alice.key"
   sed -i 's/^largest_epsilon = .*/largest_epsilon = 0.5/' "$work/south/site.toml"
   says 0 "REFUSED +epsilon " site show "$work/south"
   says 0 "declines, and will say so with the code 'policy'" site show "$work/south"
@@ -180,7 +180,7 @@ rounds() {
   study >"$work/learned.toml"
   { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
   ends 0 "$MUFFLE" simulate --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv \
-    --set privacy.rounds=2 --set data.expected_records=100 --sites 3 --out "$work/learned"
+    --set privacy.rounds=2 --set data.expected_records=100 --sites 3 --folder --out "$work/learned"
   local exchange=$work/learned/exchange release first
   release=$(compgen -G "$exchange/*-release.mfl")
   first=$(basename "$(compgen -G "$exchange/*-sum.mfm")" -sum.mfm)
@@ -229,6 +229,9 @@ again_under_a_new_charter() {
   check "two charges a site, for two releases" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 6
 }
 
+# no_process_of FOLDER: none is there whose command line names it.
+no_process_of() { ! pgrep -f -- "$1/" >/dev/null; }
+
 # A whole round, each act a process; and what it refuses.
 simulated() {
   schema >"$work/stays.schema.toml"
@@ -236,11 +239,25 @@ simulated() {
   { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
   job=(simulate --config "$work/simulated.toml" --set "data.dir=$work" --set data.features=stays.csv)
   says 0 'the release is verified' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
+  check "it went over TLS" grep -q 'is served at https://127.0.0.1:' "$work/log"
+  check "each site has the release, and no contribution but its own" test "$(compgen -G "$work/four/site-*/exchange/*-release.mfl" | wc -l)" = 4 -a \
+    "$(compgen -G "$work/four/site-*/exchange/*-contribution-*" | wc -l)" = 4
+  check "no server is left" no_process_of "$work/four"
+  says 0 'the release is verified' "$MUFFLE" "${job[@]}" --sites 3 --folder --out "$work/shared-folder"
+  check "all saw one folder" test ! -e "$work/shared-folder/site-1/exchange"
   check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
   says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
   ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
   says 78 '4 or more' "$MUFFLE" "${job[@]}" --sites 3 --missing 1 --out "$work/few"
+  says 78 'of one round' "$MUFFLE" "${job[@]}" --sites 4 --missing 1 --set privacy.rounds=2 --out "$work/few"
   says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
+  check "no server is left after an error" no_process_of "$work/none"
+  "$MUFFLE" "${job[@]}" --sites 3 --out "$work/killed" >"$work/killed.log" 2>&1 &
+  local killed=$!
+  check "a server is there" within 30 grep -q 'is served at' "$work/killed.log"
+  kill -9 "$killed"
+  wait "$killed" || true
+  check "it ends with who started it" within 20 no_process_of "$work/killed"
   combined
 }
 

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (kind == 'R') {
       const crypto::SiteRoster roster = crypto::SiteRoster::parse(text, "roster");
       std::string canonical;
-      for (int r = 0; r < roster.ranks(); ++r)
+      for (int r = 0; r < roster.parties(); ++r)
         canonical +=
             std::to_string(r) + " " + roster.at(r).name + " " + crypto::to_hex(roster.at(r).key) + "\n";
       fuzz::demand(crypto::SiteRoster::parse(canonical, "again").hash() == roster.hash(),

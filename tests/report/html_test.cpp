@@ -46,6 +46,39 @@ TEST(Html, ChartsSayTheirNamesAsText) {
   expect_harmless(heat_map({kHostile, kHostile, {kHostile, "b"}, {0, 1, 1, 0}, {0, 1, 1, 0}}));
 }
 
+TEST(Html, CommandsAreCode) {
+  Page page;
+  page.paragraph("`muffle <verify>` says, and a ` alone stays");
+  EXPECT_EQ(page.html(), "<p><code>muffle &lt;verify&gt;</code> says, and a ` alone stays</p>\n");
+}
+
+TEST(Html, AxesEndAtARoundShareAndNeverBeyondAll) {
+  BarChart chart;
+  chart.labels = {"a", "b"};
+  const auto end_of = [&](double bar, double high) {
+    chart.bars = {bar, 1 - bar};
+    chart.band = {std::pair(bar, high), std::nullopt};
+    const std::string svg = bar_chart(chart);
+    const auto at = svg.find("%</text>");
+    return std::stod(svg.substr(svg.rfind('>', at) + 1));
+  };
+  EXPECT_EQ(end_of(0.97, 1.2), 100);
+  EXPECT_EQ(end_of(0.5, 0.56), 60);
+}
+
+TEST(Html, NamesOfAMapLieInsideOfIt) {
+  HeatMap map;
+  map.names = {"a", "a-column-with-a-name"};
+  map.lower = map.upper = {0, 0.5, 0.5, 0};
+  const std::string svg = heat_map(map);
+  const auto after = [&](const char* text, std::size_t from = 0) {
+    return std::stod(svg.substr(svg.find(text, from) + std::string(text).size()));
+  };
+  const double width = after("viewBox=\"0 0 "), at = after("translate(", svg.rfind("translate("));
+  EXPECT_GE(width, at + 0.5 * 6.0 * 20);  // slanted by 60 degrees, at 6 units a letter
+  EXPECT_LT(after("width=\""), 450);
+}
+
 TEST(Html, AMarkStandsOnEverySectionAndPage) {
   const std::string html = document("t", "private", "PRIVATE: x", {{"a", "A", ""}, {"b", "B", ""}});
   std::size_t marks = 0;

@@ -1,6 +1,8 @@
 // What a summary calls good and bad.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "report/sections.hpp"
 
 namespace muffle::report {
@@ -89,6 +91,44 @@ TEST_F(SummaryTest, TestNoiseIsNotPraised) {
   public_use(m_, page);
   EXPECT_NE(page.html().find("NOT PRIVATE: the release has seeded test noise"), std::string::npos);
   EXPECT_EQ(page.html().find("bounded by epsilon"), std::string::npos);
+}
+
+TEST_F(SummaryTest, WhatHoldsOfMoreRecordsThanWerePromisedIsSaid) {
+  release::Artifact& a = *m_.verification.artifact;
+  a.is_private = true;
+  a.max_records_per_person = 1;
+  a.noise.epsilon = 1;
+  a.noise.delta = 1e-5;
+  a.noise.noise_multiplier = 1 / 0.268051;
+  const auto summary = [&] {
+    Page page;
+    public_summary(m_, page);
+    return page.html();
+  };
+  // `muffle account --delta 1e-5 --mu 0.536104` (and 1.34026) says 2.15 and 6.17.
+  std::string said = summary();
+  EXPECT_NE(said.find("promised by those who made it, not checked"), std::string::npos);
+  const auto number_after = [&](const char* text) {
+    const auto at = said.find(text);
+    return at == std::string::npos ? -1.0 : std::stod(said.substr(at + std::string(text).size()));
+  };
+  EXPECT_NEAR(number_after("2 records: epsilon "), 2.15, 0.011);
+  EXPECT_NEAR(number_after("5 records: epsilon "), 6.17, 0.011);
+  EXPECT_GT(number_after("10 records: epsilon "), 12.0);
+  a.max_records_per_person = 5;  // the promise is of five, so only ten are more: twice the mu
+  said = summary();
+  EXPECT_EQ(said.find("2 records: epsilon"), std::string::npos);
+  EXPECT_NEAR(number_after("10 records: epsilon "), 2.15, 0.011);
+  // Where a column names people, what is beyond the bound does not count.
+  schema::Column person;
+  person.name = "patient";
+  person.role = schema::ColumnRole::kPerson;
+  schema::Table table;
+  table.columns.push_back(person);
+  a.schema.table = std::make_shared<const schema::Table>(table);
+  said = summary();
+  EXPECT_EQ(said.find("not checked"), std::string::npos);
+  EXPECT_NE(said.find("&#39;patient&#39; names, others do not count"), std::string::npos) << said;
 }
 
 TEST_F(SummaryTest, FailedChecksAreTold) {

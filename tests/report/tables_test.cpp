@@ -7,26 +7,12 @@
 #include "muffle/core/philox.hpp"
 #include "report/associations.hpp"
 #include "report/distances.hpp"
+#include "report/number_column.hpp"
 
 namespace muffle::report {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-
-Column number(double lo, double hi, std::vector<double> edges, bool missing = false) {
-  Column out;
-  out.name = "n";
-  out.lo = lo;
-  out.hi = hi;
-  out.may_be_missing = missing;
-  out.schema.emplace();
-  out.schema->type = schema::ColumnType::kInteger;
-  out.schema->lo = lo;
-  out.schema->hi = hi;
-  out.schema->edges = std::move(edges);
-  out.schema->missing = missing;
-  return out;
-}
 
 Column categories(std::size_t n, bool missing = false) {
   Column out;

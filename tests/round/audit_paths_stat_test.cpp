@@ -1,5 +1,5 @@
 // `muffle audit` through secure sums and distributed noise, on ranks that are threads: the reduce of the
-// product (rounds over a transport, privacy::NoiseShare), fresh keys for each release.
+// product (rounds over a together, privacy::NoiseShare), fresh keys for each release.
 // Each path must be found to leak at least 0.82 of its claim and no more than it claims; each mutant of it
 // must be found to exceed.
 //
@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "muffle/round/drive.hpp"
+#include "muffle/round/audit_paths.hpp"
 #include "round/audit_case.hpp"
 #include "support/thread_comm.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/round/drive.hpp"
+#include "muffle/round/audit_paths.hpp"
 #include "round/audit_case.hpp"
 #include "support/one_noise.hpp"
 #include "support/tier.hpp"

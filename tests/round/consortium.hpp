@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "muffle/core/files.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/step.hpp"

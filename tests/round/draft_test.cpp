@@ -253,8 +253,8 @@ TEST_F(ConsortiumFolder, TheStatusSaysWhoHasAnsweredAndWhatWasKeptAside) {
   exchange->put(release::short_id(round.id) + "-notes.txt", "hello");
   const RoundStatus status = read_status(*exchange, round, kThen);
   EXPECT_EQ(status.sites[0].state, "declined (budget)");
-  EXPECT_EQ(status.sites[1].state, "nothing yet");
-  EXPECT_EQ(status.sites[2].state, "nothing yet");
+  EXPECT_EQ(status.sites[1].state, "nothing here yet");
+  EXPECT_EQ(status.sites[2].state, "nothing here yet");
   EXPECT_EQ(status.set_aside.size(), 3u);
   EXPECT_EQ(status.stage, "waits for sites to contribute.");
   const std::string text = status_text(status);

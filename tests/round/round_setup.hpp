@@ -43,29 +43,34 @@ inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {
   return privacy::insecure_seeded_entropy(static_cast<std::uint64_t>(site) + 9);
 }
 
-/// From its beginning to embedded, with contribution(site) as this site's sums.
-inline void embed(round::Round& r, round::Transport& transport, const std::string& purpose = "test",
-                  const crypto::SiteIdentity* identity = nullptr) {
-  round::agree_on_keys(r, transport, purpose, identity);
-  round::draw_shares(r, transport, *entropy_at(transport.site()), [](std::string_view) {});
-  r.embed(embed::TestAccess::make(contribution(transport.site(), kNumbers)));
+/// From its beginning to embedded, with contribution(party) as this party's sums.
+inline void embed(round::lockstep::Contributor& own, round::Together& together,
+                  const std::string& purpose = "test", const crypto::SiteIdentity* identity = nullptr) {
+  round::agree_on_keys(own, together, purpose, identity);
+  round::draw_shares(own, together, *entropy_at(together.party()), [](std::string_view) {});
+  own.embed(embed::TestAccess::make(contribution(together.party(), kNumbers)));
 }
 
-/// From embedded to charged.
-inline void charge(round::Round& r) {
-  r.close();
-  if (r.coordinates()) r.draw_noise(release::TestAccess::charge(), entropy_at(0).get(), {});
+/// From embedded to published. @returns the released numbers, at the coordinator.
+inline privacy::NoisySum finish(round::lockstep::Contributor& own, round::Together& together) {
+  own.close();
+  std::optional<round::lockstep::Coordinator> coordinator;
+  if (together.coordinates()) {
+    const release::Charge charge = release::TestAccess::charge();
+    coordinator.emplace(own.terms()).draw_noise(charge, entropy_at(0).get(), {});
+    own.note_charge(charge);
+  }
+  return round::sum_up(own, coordinator ? &*coordinator : nullptr, together);
 }
 
 /// All of a round. @returns the released numbers, at the coordinator.
-inline privacy::NoisySum run_round(round::Transport& transport, round::Terms terms) {
-  round::Round r(std::move(terms), transport.site());
-  embed(r, transport);
-  charge(r);
-  return round::sum_up(r, transport);
+inline privacy::NoisySum run_round(round::Together& together, round::Terms terms) {
+  round::lockstep::Contributor own(std::move(terms), together.party());
+  embed(own, together);
+  return finish(own, together);
 }
 
-/// What comes out: the sums, with the coordinator's noise or every site's share.
+/// What comes out: the sums, with the coordinator's noise or every party's share.
 inline std::vector<std::int64_t> expected_release(int sites, const round::Terms& terms) {
   std::vector<std::uint64_t> sum(kNumbers, 0);
   for (int s = 0; s < sites; ++s) add_to(sum, contribution(s, kNumbers));

@@ -49,17 +49,19 @@ struct SeveralRounds {
   }
 
   StepReport site(std::size_t r, std::size_t i) { return site(rounds[r], i); }
-  StepReport site(const ProposedRound& round, std::size_t i) {
+  StepReport site(const ProposedRound& round, std::size_t i) { return site(round, i, *c.exchange); }
+  StepReport site(const ProposedRound& round, std::size_t i, Exchange& through) {
     const ContributorJob own = c.job_of(i, c.before());
     return contributor_step(
-        round, *c.exchange,
+        round, through,
         {own.key, own.folder, own.book, own.clock, own.verdict,
          [&](const ProposedRound& asked) {
            return OwnSums{embed::TestAccess::make(World::sums_of(asked, i)), c.records_of_a_site};
          },
          own.entropy});
   }
-  StepReport holder(std::size_t r, std::size_t h) {
+  StepReport holder(std::size_t r, std::size_t h) { return holder(r, h, *c.exchange); }
+  StepReport holder(std::size_t r, std::size_t h, Exchange& through) {
     const HolderJob job{
         c.world.holders[h],
         c.of(c.world.holders[h]),
@@ -69,7 +71,7 @@ struct SeveralRounds {
         [this](std::uint64_t number) { erased.insert(number); },
         c.shares_of(h),
         [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); }};
-    return holder_step(rounds[r], *c.exchange, job);
+    return holder_step(rounds[r], through, job);
   }
   StepReport coordinator(std::size_t r, std::uint64_t now = 0) {
     return coordinator_step(

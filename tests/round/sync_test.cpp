@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "muffle/round/status.hpp"
 #include "round/consortium.hpp"
 #include "support/expect_error.hpp"
 
@@ -61,6 +62,49 @@ TEST_F(Sync, CarriesBothWaysAndThenNothing) {
   EXPECT_EQ(sync().fetched.size(), 5u) << "openings, release and statement";
   const Synced again = sync();
   EXPECT_TRUE(again.fetched.empty() && again.sent.empty() && again.refused.empty());
+}
+
+// A site needs what answers it, a key holder the seal, and neither what only the coordinator adds up.
+TEST_F(Sync, APartyFetchesWhatItsStepsRead) {
+  limits_.reader = c_.world.sites[1].public_key();
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) c_.site(i, c_.before());
+  EXPECT_EQ(sync().fetched, (Names{release::proposal_name(c_.round.id), c_.contribution_of(1)}))
+      << "its own, too: after a restored backup it might have made another one";
+  EXPECT_EQ(sync().left, 3u);
+  c_.coordinator(c_.before());
+  EXPECT_EQ(sync().fetched, Names{release::seal_name(c_.round.id)});
+  std::string status = status_text(read_status(*local_, c_.round, c_.before()));
+  EXPECT_THAT(status, HasSubstr("counts by the seal, and its contribution is not here"));
+  EXPECT_THAT(status, HasSubstr("no opening here yet"));
+  for (std::size_t h = 0; h < 3; ++h) c_.holder(h, c_.before());
+  c_.coordinator(c_.before());
+  const Synced last = sync();
+  EXPECT_EQ(last.fetched,
+            (Names{release::release_statement_name(c_.round.id), release::release_name(c_.round.id)}))
+      << refusals(last);
+  EXPECT_EQ(last.left, 3u + 3);
+  EXPECT_TRUE(last.refused.empty());
+  EXPECT_EQ(c_.site(1, c_.before(), *local_).done, Names{"the round is released"});
+  status = status_text(read_status(*local_, c_.round, c_.before()));
+  EXPECT_THAT(status, HasSubstr("released: everybody can verify it"));
+  EXPECT_THAT(status, HasSubstr("opened, and its opening is not here"));
+  limits_.reader.reset();  // muffle site sync --evidence
+  EXPECT_EQ(sync().fetched.size(), 6u);
+  EXPECT_EQ(local_->list(), remote_.list());
+}
+
+// Where key holders may be missing, one sees which of the others have opened.
+TEST_F(Sync, AKeyHolderWhoMayStandInFetchesOpenings) {
+  const ConsortiumOfFolders c({4, 4, 3, 1, 4, 1, 1});
+  const auto reads = [&](const crypto::SitePublicKey& party) {
+    std::size_t out = 0;
+    for (const auto& [name, most] : release::messages_of(c.round))
+      out += release::is_for(party, c.round, name);
+    return out;
+  };
+  const std::size_t all = release::messages_of(c.round).size();
+  EXPECT_EQ(reads(c.world.holders[2].public_key()), all - 4 - 3) << "contributions, and others' stand-ins";
+  EXPECT_EQ(reads(c.world.sites[2].public_key()), all - 3 - 4 - 4);
 }
 
 TEST_F(Sync, AnOwnMessageThatIsAnotherOneThereIsFound) {

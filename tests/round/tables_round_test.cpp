@@ -34,14 +34,13 @@ class TablesRound : public testing::TestWithParam<int> {
                        static_cast<std::size_t>(owners));
   }
 
-  privacy::NoisySum release(Transport& transport, const Terms& terms) const {
-    Round r(terms, transport.site());
-    agree_on_keys(r, transport, "test", nullptr);
-    draw_shares(r, transport, *test::entropy_at(transport.site()), [](std::string_view) {});
-    test::MemorySource source(records_, shard(transport.site()));
-    r.embed(embed::embed_shard(embedder_, source, 1, {}));
-    test::charge(r);
-    return sum_up(r, transport);
+  privacy::NoisySum release(Together& together, const Terms& terms) const {
+    lockstep::Contributor own(terms, together.party());
+    agree_on_keys(own, together, "test", nullptr);
+    draw_shares(own, together, *test::entropy_at(together.party()), [](std::string_view) {});
+    test::MemorySource source(records_, shard(together.party()));
+    own.embed(embed::embed_shard(embedder_, source, 1, {}));
+    return test::finish(own, together);
   }
 
   /// What is left of the released numbers without the noise, which is known as its seeds are.
@@ -64,7 +63,7 @@ TEST_P(TablesRound, TheSumsAreTheSameInEveryMode) {
     const bool masked = mode.first, distributed = mode.second;
     const Terms terms = Terms::of(test::noise_of(sums_.size()), test::mode_of(sites, masked, distributed));
     test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
-      const privacy::NoisySum noisy = release(*make_transport(comm), terms);
+      const privacy::NoisySum noisy = release(*make_together(comm), terms);
       if (!comm.is_root()) return;
       EXPECT_NE(std::vector<std::uint64_t>(noisy.values.begin(), noisy.values.end()), sums_);
       EXPECT_EQ(without_noise(noisy, terms, sites), sums_)

@@ -39,6 +39,8 @@ struct TorchMap : features::FeatureMap {
   bool needs_torch() const override { return true; }
 };
 
+constexpr std::uint64_t kDay = 20'784;  ///< 27 November 2026
+
 /// NORTH, who has pinned everybody, and asks what the defaults ask.
 class PolicyTest : public ::testing::Test {
  protected:
@@ -53,7 +55,8 @@ class PolicyTest : public ::testing::Test {
     release::ProposedRound round = all.round(proposal);
     if (needs_torch) round.proposal.plan.maps.at(0).map = std::make_shared<TorchMap>();
     for (const crypto::SiteKey& person : people)
-      approvals.push_back(release::sign(release::approval_of(round, all.sites[0].public_key()), person));
+      approvals.push_back(
+          release::sign(release::approval_of(round, all.sites[0].public_key(), kDay), person));
     return policy_verdict(policy, pins,
                           {round,
                            {"NORTH", all.sites[0].public_key()},
@@ -290,13 +293,20 @@ TEST_F(PolicyTest, PeopleApproveEachOnceAndForThisRoundAndSite) {
   const release::ProposedRound round = all.round(proposal);
   Proposal other = proposal;
   other.title = "another";
-  approvals = {sign(approval_of(round, all.sites[0].public_key()), crypto::SiteKey::generate("mallory")),
-               sign(approval_of(all.round(other), all.sites[0].public_key()), bob),
-               sign(approval_of(round, all.sites[1].public_key()), bob),
-               sign(approval_of(round, all.sites[0].public_key()), alice),
-               sign(approval_of(round, all.sites[0].public_key()), alice)};
+  approvals = {
+      sign(approval_of(round, all.sites[0].public_key(), kDay), crypto::SiteKey::generate("mallory")),
+      sign(approval_of(all.round(other), all.sites[0].public_key(), kDay), bob),
+      sign(approval_of(round, all.sites[1].public_key(), kDay), bob),
+      sign(approval_of(round, all.sites[0].public_key(), kDay), alice),
+      sign(approval_of(round, all.sites[0].public_key(), kDay), alice)};
   expect_waits("approvals");
-  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("1 of 2: alice"));
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("1 of 2: alice (2026-11-27)"));
+  release::SignedHeader changed = approval_of(round, all.sites[0].public_key(), kDay);
+  changed.body.erase("day");  // none of this muffle's
+  approvals.push_back(sign(changed, bob));
+  changed.body["day"] = "yesterday";
+  approvals.push_back(sign(changed, bob));
+  expect_waits("approvals");
   people.push_back(std::move(bob));
   EXPECT_EQ(verdict().answer, Answer::kYes);
 }

@@ -165,6 +165,7 @@ struct PartyCommand {
   double contribute_days = 14, open_days = 7, stand_in_days = 7;  ///< of propose
   bool dry_run = false;                                           ///< of propose
   double every_s = 60;                                            ///< of run: between two steps
+  bool evidence = false;                                          ///< of site sync: all messages are fetched
   std::string html;                                               ///< of status: the page's file; empty: none
   ServeCommand serve;
   bool with_torch = false;  ///< whether a site's step sums maps that need LibTorch: not yet
@@ -187,13 +188,15 @@ struct CombineCommand {
 /// @throws ConfigError, ProtocolError, IoError.
 void combine(const CombineCommand& command, std::ostream& printed);
 
-/// `muffle simulate`: a round between institutions on this machine, without any network: folders of a
-/// coordinator, of sites and of what is between them, and a process for every act. Not collective.
+/// `muffle simulate`: a round between institutions on this machine: folders of a coordinator and of sites, a
+/// server over TLS on loopback between them, and a process for every act. Not collective.
 struct SimulateCommand {
   int sites = 3;
-  int missing = 0;     ///< key holders that are gone for good once all have contributed
-  double wait_s = 60;  ///< then: for contributions and openings, after which the others stand in
-  std::string out;     ///< a new folder
+  int missing = 0;           ///< key holders that are gone for good once all have contributed
+  double wait_s = 60;        ///< then: for contributions and openings, after which the others stand in
+  bool folder = false;       ///< all see one folder: no server, no network
+  double deadline_s = 3600;  ///< of one act: a process that takes longer is ended
+  std::string out;           ///< a new folder
 };
 /// Deals the records of the configuration to the sites, contiguously.
 /// @throws ConfigError; Error  of an act that failed, with its exit code.

@@ -15,10 +15,10 @@ namespace muffle::crypto {
 /// on distributed noise relies on it too.
 inline constexpr std::uint64_t kMaxMaskedLength = std::uint64_t{1} << 35;
 
-/// The masks of one rank in one round, move-only: every pair of ranks shares a stream of random numbers that
-/// one adds and the other subtracts, so that the masked vectors of all ranks have the sum of the bare ones,
-/// modulo 2^64, and those of fewer ranks say nothing (Bonawitz et al., CCS 2017, without its recovery of
-/// dropped ranks). One rank alone has no masks: there is nobody to hide from.
+/// The masks of one party in one round, move-only: every pair of parties shares a stream of random numbers
+/// that one adds and the other subtracts, so that the masked vectors of all parties have the sum of the bare
+/// ones, modulo 2^64, and those of fewer parties say nothing (Bonawitz et al., CCS 2017, without its recovery
+/// of dropped parties). One party alone has no masks: there is nobody to hide from.
 class Masks {
  public:
   /// Names the round in logs; public. 16 hexadecimal digits.
@@ -32,36 +32,37 @@ class Masks {
   friend class KeyExchange;
   Masks() = default;
 
-  SecretBytes keys_;  ///< 32 bytes for each rank (this rank's own are unused)
-  std::size_t rank_ = 0, ranks_ = 0, length_ = 0;
+  SecretBytes keys_;  ///< 32 bytes for each party (this party's own are unused)
+  std::size_t party_ = 0, parties_ = 0, length_ = 0;
   std::string round_;
 };
 
-/// What the ranks agree on before they share keys.
+/// What the parties agree on before they share keys. They are counted from 0; in a job they are its ranks.
 struct MaskSpec {
-  int rank = 0, ranks = 1;
-  std::size_t length = 0;  ///< numbers in each rank's vector; equal on all ranks
-  /// Public text that ties the keys to their purpose, such as the configuration's hash; equal on all ranks.
+  int party = 0, parties = 1;
+  std::size_t length = 0;  ///< numbers in each party's vector, the same at all parties
+  /// Public text that ties the keys to their purpose, such as the configuration's hash; the same at all
+  /// parties.
   std::string context;
-  /// Signs this rank's key and checks the others'. Null: keys are not signed, which protects against those
-  /// who watch, not against those who meddle. On all ranks or on none. Outlives the exchange.
+  /// Signs this party's key and checks the others'. Null: keys are not signed, which protects against those
+  /// who watch, not against those who meddle. At all parties or at none. Outlives the exchange.
   const SiteIdentity* identity = nullptr;
 };
 
-/// One rank's side of the exchange of fresh X25519 keys, as messages that somebody else carries: hello() to
+/// One party's side of the exchange of fresh X25519 keys, as messages that somebody else carries: hello() to
 /// all; sign(everybody's hellos) to all; finish(everybody's signatures). In this order, each once. About 150
-/// bytes a rank and message; about 70 us a peer of computing. Protocol, theorem and limits:
+/// bytes a party and message; about 70 us a peer of computing. Protocol, theorem and limits:
 /// docs/explanation/secure-aggregation.md.
 class KeyExchange {
  public:
-  /// Makes this rank's key. @throws ConfigError  this rank's site key is not the roster's, or the roster has
-  /// another number of ranks. @throws InvariantError  the vector is too long, or no entropy.
+  /// Makes this party's key. @throws ConfigError  this party's site key is not the roster's, or the roster
+  /// has another number of parties. @throws InvariantError  the vector is too long, or no entropy.
   explicit KeyExchange(const MaskSpec& spec);
 
   const std::string& hello() const { return hello_; }
-  /// Checks that all ranks mean the same sum, and signs what was heard from all: whoever was told anything
+  /// Checks that all parties mean the same sum, and signs what was heard from all: whoever was told anything
   /// else makes another signature. @returns empty where keys are not signed.
-  /// @throws ProtocolError  versions, lengths, contexts or rosters differ, or this rank's own hello changed.
+  /// @throws ProtocolError  versions, lengths, contexts or rosters differ, or this party's own hello changed.
   std::string sign(std::vector<std::string> hellos);
   /// @throws ProtocolError  a signature is missing or wrong, or a key is invalid. Nothing was revealed.
   Masks finish(std::span<const std::string> signatures) &&;

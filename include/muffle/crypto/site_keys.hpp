@@ -74,8 +74,8 @@ class SiteKey {
 };
 
 /// `muffle keygen`: a site's long-term key pair. Writes FOLDER/NAME.key (secret, mode 0600) and
-/// FOLDER/NAME.pub (one line, "NAME PUBLIC-KEY-IN-HEX": with the rank in front it is the site's line of the
-/// roster). Never overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
+/// FOLDER/NAME.pub (one line, "NAME PUBLIC-KEY-IN-HEX": with a party's number in front it is the site's line
+/// of the roster). Never overwrites. Local: one process, no MPI. @throws ConfigError, IoError.
 void make_site_key(const std::filesystem::path& folder, const std::string& name, std::ostream& out);
 
 /// Site names: 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', beginning with a letter or a digit.
@@ -87,35 +87,37 @@ struct SignerKey {
   SitePublicKey key{};
 };
 
-/// Which site holds each rank, and the site's public key. Public; every site gets the same file over a
-/// channel that it trusts, and checks it: whoever writes the roster decides whom the masks are shared with.
+/// Which site each party of a secure sum belongs to, and the site's public key. Public; every site gets the
+/// same file over a channel that it trusts, and checks it: whoever writes the roster decides whom the masks
+/// are shared with.
 class SiteRoster {
  public:
-  /// Text: one line a rank, "RANK SITE PUBLIC-KEY-IN-HEX"; '#' begins a comment. Each rank from 0 once. A
-  /// site may hold several ranks, always with the same key; no two sites share a key.
+  /// Text: one line a party, "PARTY SITE PUBLIC-KEY-IN-HEX"; '#' begins a comment. Each party once, from 0;
+  /// in a job, a party is a rank. A site may hold several, always with the same key; no two sites share a
+  /// key.
   /// @throws ConfigError naming the source and the line.
   static SiteRoster parse(std::string_view text, const std::string& source);
   /// @throws IoError, ConfigError.
   static SiteRoster load(const std::filesystem::path& path);
 
-  int ranks() const { return static_cast<int>(entries_.size()); }
-  /// @throws ConfigError  it is of another number of ranks.
-  void require_ranks(int taking_part) const;
-  /// How many ranks each site holds.
-  std::map<std::string, int> ranks_by_site() const;
-  const SignerKey& at(int rank) const { return entries_.at(static_cast<std::size_t>(rank)); }
-  /// SHA-256 of the canonical text: ranks compare it, so that all hold the same roster.
+  int parties() const { return static_cast<int>(entries_.size()); }
+  /// @throws ConfigError  it is of another number of parties.
+  void require_parties(int taking_part) const;
+  /// How many parties each site holds.
+  std::map<std::string, int> parties_by_site() const;
+  const SignerKey& at(int party) const { return entries_.at(static_cast<std::size_t>(party)); }
+  /// SHA-256 of the canonical text: the parties compare it, so that all hold the same roster.
   Sha256Digest hash() const;
 
  private:
-  std::vector<SignerKey> entries_;  // by rank
+  std::vector<SignerKey> entries_;  // by party
 };
 
-/// Reads a public key file: one line "SITE PUBLIC-KEY-IN-HEX", as a roster has after the rank; '#' begins a
-/// comment. @throws ConfigError; a secret key's file is refused, and nothing of it is shown.
+/// Reads a public key file: one line "SITE PUBLIC-KEY-IN-HEX", as a roster has after the party's number; '#'
+/// begins a comment. @throws ConfigError; a secret key's file is refused, and nothing of it is shown.
 SignerKey parse_signer_key(std::string_view text, const std::string& name);
 
-/// What a rank signs with, and whose signatures it accepts.
+/// What a party signs with, and whose signatures it accepts.
 struct SiteIdentity {
   SiteKey key;
   SiteRoster roster;

@@ -10,8 +10,7 @@
 #include "muffle/release/plan.hpp"
 
 namespace muffle::round {
-class Contributor;
-class Round;
+struct Covered;
 class SiteRanks;
 }  // namespace muffle::round
 
@@ -35,13 +34,12 @@ using BlockMaker = std::function<std::unique_ptr<features::Block>(const features
 Embedder make_embedder(release::ReleasePlan plan, const BlockMaker& first = {});
 
 /// This rank's partial sums. Private; move-only; wiped on destruction. It has no way to be printed or saved:
-/// it is summed over the sites of a round, or it is all there is (sum_of_one_rank).
+/// it is summed over the parties of a round, or it is all there is (sum_of_one_rank).
 class PartialSum {
  public:
-  /// Who may take the sums out: a round alone.
+  /// Who may take the sums out: a round alone, or a site's own ranks.
   class Key {
-    friend class round::Contributor;
-    friend class round::Round;
+    friend struct round::Covered;
     friend class round::SiteRanks;
     Key() {}
   };

@@ -90,11 +90,21 @@ bool is_called(std::string_view name, const SignedHeader& header);
 /// What the messages of a round, and its release, are called, and the most bytes of each. The proposal is not
 /// among them.
 std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round);
+/// Whether a party's steps read a message of the round that is called so (of messages_of()). What of the
+/// contributions binds a key holder is in the seal, and sums are added up by the coordinator: other parties'
+/// contributions are for it and for those who verify the release. Openings of others tell a key holder whom
+/// it stands in for.
+bool is_for(const crypto::SitePublicKey& party, const ProposedRound& round, const std::string& name);
 
 /// A person, whose key a site's policy knows, approves a round for that site. It stays at the site.
-/// @param site  the site's key: an approval is of no use to another one. @returns what the person signs
-SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site);
+/// @param site  the site's key: an approval is of no use to another one
+/// @param day   when, for those who look later at who decided what: days since 1970-01-01, UTC. An approval
+/// ends with the proposal's deadlines, which its hash names; no day makes it longer or shorter.
+/// @returns what the person signs
+SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site, std::uint64_t day);
 /// Whether this is somebody's approval of that round for that site: the sender's.
 bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site);
+/// Of an approval. @throws ProtocolError  it says none.
+std::uint64_t approved_on(const SignedHeader& header);
 
 }  // namespace muffle::release

@@ -7,8 +7,8 @@
 #include "muffle/crypto/key_shares.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
+#include "muffle/release/charged_document.hpp"
 #include "muffle/release/sealed_round.hpp"
-#include "muffle/release/transaction.hpp"
 
 namespace muffle::round {
 

@@ -10,11 +10,11 @@
 #include "muffle/embed/embedding.hpp"
 #include "muffle/release/transaction.hpp"
 #include "muffle/round/settings.hpp"
-#include "muffle/round/transport.hpp"
+#include "muffle/round/together.hpp"
 
 namespace muffle::round {
 
-/// One release, as whoever orders it describes it to every site. Public values, and what the round asks for
+/// One release, as whoever orders it describes it to every party. Public values, and what the round asks for
 /// when it needs it; nothing of a record.
 struct ReleaseJob {
   release::ReleasePlan plan;
@@ -45,12 +45,12 @@ struct ReleaseJob {
 };
 
 /// Makes a release, once: embeds, charges the ledger, draws the noise, sums, publishes, writes. Collective. A
-/// job that ends before its charge (a bad record, a lost site) costs nothing; the coordinator's errors from
+/// job that ends before its charge (a bad record, a lost party) costs nothing; the coordinator's errors from
 /// the charge on say what became of it. Of several rounds all are charged before the first; a job that is cut
 /// off between two of them goes on with the next one, and no round is drawn twice.
 /// @returns whether the release was there already: its noise is not drawn again.
 /// @throws ConfigError   a release of another configuration is in its place.
 /// @throws PrivacyError  the ledger's budget refuses.
-bool release(Transport& transport, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
+bool release(Together& together, const NamedHeartbeat& heartbeat, const ReleaseJob& job);
 
 }  // namespace muffle::round

@@ -14,7 +14,7 @@ struct RoundStatus {
   struct Party {
     std::string name;
     bool answered = false;
-    std::string state;  ///< "contributed", "declined (budget)", "nothing yet"
+    std::string state;  ///< "contributed", "declined (budget)", "nothing here yet"
   };
   std::string id;  ///< 16 digits
   std::string title;

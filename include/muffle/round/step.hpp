@@ -11,7 +11,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/embed/embedding.hpp"
-#include "muffle/privacy/gaussian.hpp"
+#include "muffle/privacy/entropy.hpp"
 #include "muffle/release/charged_document.hpp"
 #include "muffle/release/sealed_round.hpp"
 #include "muffle/round/exchange.hpp"

@@ -73,7 +73,7 @@ struct Verdict {
 /// waits. Has no clock: whether a deadline has passed, its caller judges.
 Verdict policy_verdict(const Policy& policy, const Pins& pins, const Question& question);
 
-/// The people who have approved the round for the site, by name, each once.
+/// The people who have approved the round for the site, by name, each once, with the day.
 std::vector<std::string> who_approved(const Policy& policy, const Question& question);
 
 }  // namespace muffle::site

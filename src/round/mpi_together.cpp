@@ -1,15 +1,15 @@
 // Ranks of one job, joined by MPI's collectives (in tests by threads): the sum is one reduce.
 #include "muffle/core/wipe.hpp"
-#include "muffle/round/transport.hpp"
+#include "muffle/round/together.hpp"
 
 namespace muffle::round {
 namespace {
 
-class MpiTransport final : public Transport {
+class MpiTogether final : public Together {
  public:
-  explicit MpiTransport(comm::HostComm& job) : job_(job) {}
-  int site() const override { return job_.rank(); }
-  int sites() const override { return job_.size(); }
+  explicit MpiTogether(comm::HostComm& job) : job_(job) {}
+  int party() const override { return job_.rank(); }
+  int parties() const override { return job_.size(); }
   std::string from_coordinator(const std::string& message) override {
     return comm::broadcast_text(job_, message);
   }
@@ -39,10 +39,10 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-const TransportKind& mpi_transport_kind() {
-  static const TransportKind kind{
+const TogetherKind& mpi_together_kind() {
+  static const TogetherKind kind{
       "mpi", [](const comm::HostComm& job) { return job.size() > 1; },
-      [](comm::HostComm& job) -> std::unique_ptr<Transport> { return std::make_unique<MpiTransport>(job); }};
+      [](comm::HostComm& job) -> std::unique_ptr<Together> { return std::make_unique<MpiTogether>(job); }};
   return kind;
 }
 

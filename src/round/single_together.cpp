@@ -1,13 +1,13 @@
-// One process: the coordinator is the only site.
-#include "muffle/round/transport.hpp"
+// One process: the coordinator is the only party.
+#include "muffle/round/together.hpp"
 
 namespace muffle::round {
 namespace {
 
-class SingleTransport final : public Transport {
+class SingleTogether final : public Together {
  public:
-  int site() const override { return 0; }
-  int sites() const override { return 1; }
+  int party() const override { return 0; }
+  int parties() const override { return 1; }
   std::string from_coordinator(const std::string& message) override { return message; }
   std::vector<std::string> to_coordinator(const std::string& message) override { return {message}; }
   std::vector<std::uint64_t> sum_to_coordinator(std::vector<std::uint64_t>&& values) override {
@@ -17,10 +17,10 @@ class SingleTransport final : public Transport {
 
 }  // namespace
 
-const TransportKind& single_transport_kind() {
-  static const TransportKind kind{
+const TogetherKind& single_together_kind() {
+  static const TogetherKind kind{
       "single", [](const comm::HostComm& job) { return job.size() == 1; },
-      [](comm::HostComm&) -> std::unique_ptr<Transport> { return std::make_unique<SingleTransport>(); }};
+      [](comm::HostComm&) -> std::unique_ptr<Together> { return std::make_unique<SingleTogether>(); }};
   return kind;
 }
 

@@ -6,32 +6,32 @@
 #include <utility>
 #include <vector>
 
-#include "muffle/round/transport.hpp"
+#include "muffle/round/together.hpp"
 
 namespace muffle::test {
 
-/// One promise of a transport, or of rounds over it, checked by all sites together.
-struct TransportCase {
+/// One promise of Together, or of rounds over it, checked by all parties.
+struct TogetherCase {
   const char* name;
-  void (*body)(round::Transport&);
+  void (*body)(round::Together&);
 };
 
-const std::vector<TransportCase>& transport_cases();
-/// Over every transport of the table that serves the job, one after the other.
-void expect_kept(const TransportCase& promise, comm::HostComm& job);
+const std::vector<TogetherCase>& together_cases();
+/// Over every kind of the table that serves the job, one after the other.
+void expect_kept(const TogetherCase& promise, comm::HostComm& job);
 
-inline void PrintTo(const TransportCase& c, std::ostream* out) { *out << c.name; }
+inline void PrintTo(const TogetherCase& c, std::ostream* out) { *out << c.name; }
 
-/// A transport that hands on what another one carries, but for what a test changes.
-class MeddledTransport : public round::Transport {
+/// Hands on what another one carries, but for what a test changes.
+class MeddledTogether : public round::Together {
  public:
-  explicit MeddledTransport(round::Transport& inner) : inner_(inner) {}
+  explicit MeddledTogether(round::Together& inner) : inner_(inner) {}
   /// (which message to all, what arrived) -> what this site believes to have arrived.
   std::function<void(int, std::vector<std::string>&)> on_receive;
   std::vector<std::vector<std::uint64_t>> sent;  ///< every vector given to sum_to_coordinator
 
-  int site() const override { return inner_.site(); }
-  int sites() const override { return inner_.sites(); }
+  int party() const override { return inner_.party(); }
+  int parties() const override { return inner_.parties(); }
   std::string from_coordinator(const std::string& message) override {
     return inner_.from_coordinator(message);
   }
@@ -51,16 +51,16 @@ class MeddledTransport : public round::Transport {
   void check_lost(std::string_view doing) override { inner_.check_lost(doing); }
 
  private:
-  round::Transport& inner_;
+  round::Together& inner_;
   int messages_ = 0;
 };
 
-/// Only the hub: what a transport of files or HTTPS would offer, so that all else goes through the
+/// Only the hub: what every kind has to offer, so that all else goes through the
 /// coordinator.
-class HubTransport final : public MeddledTransport {
+class HubTogether final : public MeddledTogether {
  public:
-  using MeddledTransport::MeddledTransport;
-  std::vector<std::string> to_all(const std::string& message) override { return Transport::to_all(message); }
+  using MeddledTogether::MeddledTogether;
+  std::vector<std::string> to_all(const std::string& message) override { return Together::to_all(message); }
 };
 
 }  // namespace muffle::test

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "round/transport_cases.hpp"
+#include "round/together_cases.hpp"
 #include "support/mpi_world.hpp"
 
 namespace muffle::round {
 namespace {
 
-class MpiRanks : public testing::TestWithParam<test::TransportCase> {};
+class MpiRanks : public testing::TestWithParam<test::TogetherCase> {};
 
 TEST_P(MpiRanks, KeepThePromise) { test::expect_kept(GetParam(), test::world()); }
 
@@ -16,7 +16,7 @@ TEST_P(MpiRanks, KeepItInSmallMessages) {
   test::expect_kept(GetParam(), *comm);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks, testing::ValuesIn(test::transport_cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, MpiRanks, testing::ValuesIn(test::together_cases()),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
 }  // namespace

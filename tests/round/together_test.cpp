@@ -1,4 +1,5 @@
-// The promises of the table's transports, for one process and threads, and what only threads can show.
+// The promises of the kinds of Together in the table, for one process and threads, and what only threads can
+// show.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,23 +7,23 @@
 #include <atomic>
 
 #include "round/round_setup.hpp"
-#include "round/transport_cases.hpp"
+#include "round/together_cases.hpp"
 #include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 
 namespace muffle::round {
 namespace {
 
+using lockstep::Contributor;
 using test::contribution;
 using test::kNumbers;
-using test::TransportCase;
-using State = Round::State;
+using test::TogetherCase;
 using Vector = std::vector<std::uint64_t>;
 
-class OneProcess : public testing::TestWithParam<TransportCase> {};
+class OneProcess : public testing::TestWithParam<TogetherCase> {};
 TEST_P(OneProcess, KeepsThePromise) { test::expect_kept(GetParam(), *comm::single_process()); }
 
-class ThreadSites : public testing::TestWithParam<std::tuple<TransportCase, int>> {};
+class ThreadSites : public testing::TestWithParam<std::tuple<TogetherCase, int>> {};
 TEST_P(ThreadSites, KeepThePromise) {
   const auto& [promise, sites] = GetParam();
   test::run_thread_ranks(sites,
@@ -32,8 +33,8 @@ TEST_P(ThreadSites, KeepThePromise) {
 TEST_P(ThreadSites, KeepItThroughTheCoordinator) {
   const auto& [promise, sites] = GetParam();
   test::run_thread_ranks(sites, [&promise = promise](comm::HostComm& comm) {
-    const auto inner = make_transport(comm);
-    test::HubTransport hub(*inner);
+    const auto inner = make_together(comm);
+    test::HubTogether hub(*inner);
     promise.body(hub);
   });
 }
@@ -42,19 +43,19 @@ std::string name_with_sites(const testing::TestParamInfo<ThreadSites::ParamType>
   return std::string(std::get<0>(info.param).name) + "_" + std::to_string(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::transport_cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, OneProcess, testing::ValuesIn(test::together_cases()),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, ThreadSites,
-                         testing::Combine(testing::ValuesIn(test::transport_cases()),
+                         testing::Combine(testing::ValuesIn(test::together_cases()),
                                           testing::Values(1, 2, 3, 4)),
                          name_with_sites);
 
-TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
-  class Liar final : public Transport {
+TEST(Together, ACoordinatorThatCutsMessagesOffIsFoundOut) {
+  class Liar final : public Together {
    public:
     explicit Liar(std::string says) : says_(std::move(says)) {}
-    int site() const override { return 1; }
-    int sites() const override { return 2; }
+    int party() const override { return 1; }
+    int parties() const override { return 2; }
     std::string from_coordinator(const std::string&) override { return says_; }
     std::vector<std::string> to_coordinator(const std::string&) override { return {}; }
     Vector sum_to_coordinator(Vector&&) override { return {}; }
@@ -70,10 +71,10 @@ TEST(Transport, ACoordinatorThatCutsMessagesOffIsFoundOut) {
   }
 }
 
-TEST(Transport, OnWhichMachineASiteFailedTheOthersAreNotTold) {
+TEST(Together, OnWhichMachineASiteFailedTheOthersAreNotTold) {
   test::run_thread_ranks(3, [](comm::HostComm& comm) {
-    const auto inner = make_transport(comm);
-    test::MeddledTransport t(*inner);
+    const auto inner = make_together(comm);
+    test::MeddledTogether t(*inner);
     int verdicts = 0;
     t.on_receive = [&](int, const std::vector<std::string>& all) {
       for (const std::string& text : all) {
@@ -83,7 +84,7 @@ TEST(Transport, OnWhichMachineASiteFailedTheOthersAreNotTold) {
     };
     test::expect_error(ExitCode::kData, {"cut off"}, [&] {
       t.agree("reading", true, [&] {
-        if (t.site() == 2) throw DataError("the file is cut off");
+        if (t.party() == 2) throw DataError("the file is cut off");
       });
     });
     EXPECT_EQ(verdicts, 1);
@@ -95,18 +96,18 @@ TEST(Transport, OnWhichMachineASiteFailedTheOthersAreNotTold) {
 TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
   constexpr int kHellos = 1, kSignatures = 3;  // of the messages to all: verdicts come between
   test::run_thread_ranks(3, [](comm::HostComm& comm) {
-    const auto inner = make_transport(comm);
-    test::MeddledTransport t(*inner);
+    const auto inner = make_together(comm);
+    test::MeddledTogether t(*inner);
     t.on_receive = [&](int which, std::vector<std::string>& all) {
       if (which == kHellos && t.coordinates()) all.at(1).at(16) ^= 1;  // another length
       if (which != kHellos && which != kSignatures) std::fill(all.begin(), all.end(), "");
     };
-    Round r(test::terms_of(3, true), t.site());
-    agree_on_keys(r, t, "test", nullptr);
+    Contributor own(test::terms_of(3, true), t.party());
+    agree_on_keys(own, t, "test", nullptr);
     if (t.coordinates()) {
-      EXPECT_EQ(r.state(), State::kFailed);
+      EXPECT_EQ(own.state(), "failed");
       test::expect_error(ExitCode::kInvariant, {"failed", "nothing was sent"},
-                         [&] { r.embed(embed::PartialSum(kNumbers)); });
+                         [&] { own.embed(embed::PartialSum(kNumbers)); });
     }
     EXPECT_TRUE(t.sent.empty());
   });
@@ -116,15 +117,14 @@ TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
   std::array<Vector, 3> masked;
   std::atomic<int> ended = 0;
   test::run_thread_ranks(4, [&](comm::HostComm& comm) {
-    const auto inner = make_transport(comm);
-    test::MeddledTransport t(*inner);
-    Round r(test::terms_of(4, true), t.site());
-    test::embed(r, t);
-    if (t.site() == 3) return;  // lost after the keys were exchanged
-    test::charge(r);
-    EXPECT_THROW(sum_up(r, t), CommError);
+    const auto inner = make_together(comm);
+    test::MeddledTogether t(*inner);
+    Contributor own(test::terms_of(4, true), t.party());
+    test::embed(own, t);
+    if (t.party() == 3) return;  // lost after the keys were exchanged
+    EXPECT_THROW(test::finish(own, t), CommError);
     ASSERT_EQ(t.sent.size(), 1u);
-    masked[static_cast<std::size_t>(t.site())] = t.sent[0];
+    masked[static_cast<std::size_t>(t.party())] = t.sent[0];
     ++ended;
   });
   ASSERT_EQ(ended, 3);
@@ -141,8 +141,8 @@ TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
   std::atomic<int> ended = 0;
   test::run_thread_ranks(3, [&](comm::HostComm& comm) {
     if (comm.rank() == 1) return;
-    Round r(test::terms_of(3, true), comm.rank());
-    test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(r, *make_transport(comm)); });
+    Contributor own(test::terms_of(3, true), comm.rank());
+    test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(own, *make_together(comm)); });
     ++ended;
   });
   EXPECT_EQ(ended, 2);
@@ -152,7 +152,7 @@ TEST(LostSite, LeavesNoSummandBehind) {
   test::run_thread_ranks(2, [](comm::HostComm& comm) {
     if (comm.rank() == 1) return;
     Vector mine(kNumbers, 7);
-    EXPECT_THROW(make_transport(comm)->sum_to_coordinator(std::move(mine)), CommError);
+    EXPECT_THROW(make_together(comm)->sum_to_coordinator(std::move(mine)), CommError);
     EXPECT_EQ(mine, Vector(mine.size(), 0));  // NOLINT(bugprone-use-after-move): wiped
   });
 }
