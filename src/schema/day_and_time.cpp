@@ -23,9 +23,12 @@ void split(Table& table, std::size_t j) {
   time.notation = Notation();
   time.unit.clear();
   time.time_of = j;
-  // The grid of the datetimes, as far as it shows within a day.
-  const double scale = std::pow(10.0, time.decimals);
-  time.lo = std::round(std::fmod(day_and_time(dates.lo).time, time.step) * scale) / scale;
+  // The grid of the datetimes, as far as it shows within a day. Steps of a fraction are not exact: a quotient
+  // just below a whole number is that number.
+  constexpr double kRounding = 1e-6;
+  const double scale = std::pow(10.0, time.decimals), steps = day_and_time(dates.lo).time / time.step;
+  const double rest = std::max(0.0, steps - std::floor(steps + kRounding)) * time.step;
+  time.lo = std::round(rest * scale) / scale;
   time.hi = std::round((time.lo + kSecondsADay - time.step) * scale) / scale;
   time.edges = fine_bins(time);
   // Implications name a number's missing value alone.

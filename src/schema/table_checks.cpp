@@ -35,17 +35,25 @@ class Checks {
     if (table_.columns.empty()) add("it has no columns");
     if (table_.columns.size() > kMostColumns) add(fmt::format("it has more than {} columns", kMostColumns));
     std::set<std::string> names;
-    for (const Column& c : table_.columns) {
+    for (std::size_t j = 0; j < table_.columns.size(); ++j) {
+      const Column& c = table_.columns[j];
       if (c.name.empty()) add("a column has no name");
       if (!names.insert(c.name).second)
         add(c.time_of ? fmt::format("column '{}' has the name that a time of day needs: rename it, or set "
                                     "time_of_day = false for that datetime",
                                     c.name)
                       : fmt::format("column '{}' is there twice", c.name));
-      if (c.type != ColumnType::kIgnore) column(c);
+      if (c.type != ColumnType::kIgnore && !is_part(c)) column(c);
+      // What people write is the datetime: what is wrong about it is said of that.
+      if (c.is_day() && table_.time_of_day(j)) column(as_in_files(table_, j));
     }
     times_of_day();
     roles();
+    if (out_.empty()) {
+      for (const Column& c : table_.columns) {
+        if (is_part(c)) column(c);
+      }
+    }
     if (out_.empty()) {
       for (std::size_t i = 0; i < table_.constraints.size(); ++i) constraint(i, table_.constraints[i]);
     }
@@ -57,6 +65,7 @@ class Checks {
 
  private:
   void add(std::string problem) { out_.push_back(std::move(problem)); }
+  static bool is_part(const Column& c) { return c.is_day() || c.time_of; }
 
   void column(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };

@@ -194,8 +194,8 @@ TEST(DayAndTime, OtherColumnsAreNoTimesOfDay) {
     EXPECT_THROW(table_again(json), ProtocolError) << json["columns"].dump();
   };
   EXPECT_NO_THROW(table_again(good));
-  refused([](auto& c) { c[time]["time_of"] = 1; });
-  refused([](auto& c) { c[time]["time_of"] = 3; });
+  refused([](auto& c) { c[time]["time_of"] = 1u; });
+  refused([](auto& c) { c[time]["time_of"] = 3u; });
   refused([](auto& c) { c[time].erase("time_of"); });
   refused([](auto& c) { c.erase(time); });
   refused([](auto& c) { std::swap(c[2], c[time]); });
@@ -211,11 +211,11 @@ TEST(DayAndTime, OtherColumnsAreNoTimesOfDay) {
   refused([](auto& c) { c[2]["dates"] = {19052, 19357}; });
   nlohmann::json ruled = good;
   ruled["constraints"] = {
-      {{"kind", "compare"}, {"columns", {0}}, {"op", "<="}, {"value", (kMarch + 100) * kSecondsADay}}};
+      {{"kind", "compare"}, {"columns", {0u}}, {"op", "<="}, {"value", (kMarch + 100) * kSecondsADay}}};
   EXPECT_THROW(table_again(ruled), ProtocolError) << "by the second";
-  ruled["constraints"] = {{{"kind", "compare"}, {"columns", {0, 2}}, {"op", "<="}}};
+  ruled["constraints"] = {{{"kind", "compare"}, {"columns", {0u, 2u}}, {"op", "<="}}};
   EXPECT_NO_THROW(table_again(ruled)) << "by the day";
-  ruled["constraints"] = {{{"kind", "compare"}, {"columns", {3}}, {"op", "<="}, {"value", 3600}}};
+  ruled["constraints"] = {{{"kind", "compare"}, {"columns", {3u}}, {"op", "<="}, {"value", 3600}}};
   EXPECT_THROW(table_again(ruled), ProtocolError) << "its time";
 }
 
