@@ -409,6 +409,11 @@ PartyConfig load_party(const std::filesystem::path& folder, bool site) {
   out.config.ledger.problems(problems);
   out.config.party->policy.problems(problems);
   problems.unless(out.config.party->part < out.config.party->parts, "site.part must be below site.parts");
+  problems.unless(
+      !site || out.config.data.schema.on_error == schema::OnError::kClamp,
+      "data.on_error = \"reject-file\" is not for rounds between institutions: who contributes is "
+      "public, and would tell whether there is a record that does not fit. Leave \"clamp\"; "
+      "`muffle check` names such records to this site alone");
   problems.unless(!site || !out.config.ledger.data_id.empty(),
                   "data.id is empty: the site's privacy ledger needs a name for its records");
   problems.throw_if_any(file.string());

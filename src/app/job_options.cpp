@@ -141,6 +141,7 @@ void CommandLine::add_report() {
   o.value("--ledger", report_.ledger, "FILE", "the data set's ledger, to say what was spent in all");
   o.value("-o,--out", report_.out, "FILE",
           "the report; default: RUN/report.html, or RUN/report-private.html");
+  o.value("--about", report_.about, "TEXT", "who makes the report, when and for what: shown at its top");
   auto* open = verb->add_flag("--public");
   open->description("made of public files alone: it may leave as they may (the default)");
   verb->add_flag(

@@ -100,6 +100,7 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
   files.samples = command.samples;
   if (command.samples.empty() && !command.run.empty()) files.samples = listed_in(command.run);
   files.ledger = command.ledger;
+  files.about = command.about;
   fs::path out = command.out;
   if (out.empty())
     out = fs::path(command.run) / (command.is_private ? report::kPrivateName : report::kPublicName);

@@ -92,6 +92,7 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
                     "show`), and settle with the coordinator which is right. No record was read.",
                     party_file(config.folder, true).string()));
   spec.schema = plan.schema;
+  spec.schema.on_error = schema::OnError::kClamp;  // no proposal says otherwise (release::read_proposal)
   spec.records = 0;
   if (plan.schema.table && plan.schema.table->person()) spec.records_per_person = plan.max_records_per_person;
   // A person's records are bounded over all that the site has, and a rank sees its own files alone.
@@ -114,10 +115,19 @@ std::map<std::string, std::string> settings_of_ranks(const PartyConfig& config) 
   return out;
 }
 
+/// The site's settings as they are now, the same on all ranks of its job. Collective.
+PartyConfig settings_of_job(comm::HostComm& comm, const std::filesystem::path& folder) {
+  PartyConfig config;
+  comm::agree(comm, "reading the site's settings", true, [&] { config = load_party(folder, true); });
+  comm::require_same_settings(comm, settings_of_ranks(config), names_own_files);
+  return config;
+}
+
 /// What a rank of the site's job finds in its part of the records. Collective.
-round::OwnSums sum_part(const SiteMachine& machine, const PartyConfig& config,
+round::OwnSums sum_part(const SiteMachine& machine, const std::filesystem::path& folder,
                         const release::ReleasePlan& plan) {
   comm::HostComm& comm = machine.comm;
+  const PartyConfig config = settings_of_job(comm, folder);
   const Config::Party& party = *config.config.party;
   data::DataSpec spec;
   comm::agree(comm, "opening the logs", true, [&] {
@@ -150,9 +160,9 @@ round::OwnSums sum_part(const SiteMachine& machine, const PartyConfig& config,
 class Party {
  public:
   /// @param ranks  of its job, of which this one is root
-  Party(const PartyCommand& command, const PartyConfig& config, comm::HostComm& comm, round::SiteRanks& ranks)
+  Party(const PartyCommand& command, PartyConfig config, comm::HostComm& comm, round::SiteRanks& ranks)
       : store_(site::KeyStore::open(command.folder)),
-        config_(config),
+        config_(std::move(config)),
         comm_(comm),
         ranks_(ranks),
         with_torch_(command.with_torch),
@@ -191,7 +201,7 @@ class Party {
 
  private:
   round::StepClock clock() const {
-    return {clock_time(), kLockDeadline, [this] { comm_.check_peers("a site's step"); }};
+    return {clock_time, kLockDeadline, [this] { comm_.check_peers("a site's step"); }};
   }
 
   round::ContributorJob contributor_job(const ProposedRound& round) {
@@ -249,6 +259,10 @@ class Party {
       decline(round, release::DeclineCode::kPerson);  // the one that was kept, if it never got there
       return {Answer::kNo, "this site has declined"};
     }
+    // It is asked again after hours of summing records, for what has become of settings and charters since.
+    if (flatten(load_party(config_.folder, true).config) != flatten(config_.config))
+      return {Answer::kWait, "the next step: the settings of this site were changed during this one"};
+    members_ = members_of(store_, *exchange_);
     const std::vector<release::SignedHeader> approvals = kept_approvals(store_.folder(), round);
     const privacy::LedgerState ledger = config_.ledger_state();
     const site::Verdict verdict = policy_verdict(config_.policy(), site::Pins::load(store_.folder()),
@@ -285,7 +299,7 @@ class Party {
   }
 
   site::KeyStore store_;
-  const PartyConfig& config_;
+  const PartyConfig config_;
   comm::HostComm& comm_;
   round::SiteRanks& ranks_;
   bool with_torch_;
@@ -305,7 +319,7 @@ Outcome coordinator_step(const PartyCommand& command) {
   const auto each = [&](const ProposedRound& round) {
     if (round.coordinator != store.key().public_key()) return;
     const round::CoordinatorJob job{
-        store.key(), store.folder(), {clock_time(), kLockDeadline, {}}, MUFFLE_VERSION};
+        store.key(), store.folder(), {clock_time, kLockDeadline, {}}, MUFFLE_VERSION};
     out.attempt(round, "as the coordinator", [&] {
       return command.verb == "coordinator abandon"
                  ? round::abandon_round(round, *exchange, job, code_of(command))
@@ -398,13 +412,14 @@ void coordinator_step_command(const PartyCommand& command, std::ostream& out) {
 
 void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out) {
   comm::HostComm& comm = machine.comm;
-  PartyConfig config;
-  comm::agree(comm, "reading the site's settings", true, [&] { config = load_party(command.folder, true); });
-  comm::require_same_settings(comm, settings_of_ranks(config), names_own_files);
-  round::SiteRanks ranks(comm,
-                         [&](const release::ReleasePlan& plan) { return sum_part(machine, config, plan); });
+  (void)settings_of_job(comm, command.folder);  // what is wrong with them is said at once
+  round::SiteRanks ranks(
+      comm, [&](const release::ReleasePlan& plan) { return sum_part(machine, command.folder, plan); });
   ranks.run("muffle " + command.verb, [&] {
-    const auto step = [&] { return Party(command, config, comm, ranks).step(command.round); };
+    // With the settings of now: who lowers a limit while `run` waits has lowered it.
+    const auto step = [&] {
+      return Party(command, load_party(command.folder, true), comm, ranks).step(command.round);
+    };
     if (command.verb == "site step") return tell(step(), out);
     require(command.verb == "site run", "no such verb of a site: this is a bug in muffle.");
     run(command, step, comm, out);

@@ -205,6 +205,11 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
   p.title = f.text("title", 256);
   p.charter = bytes_at<32>(f, "charter");
   p.plan = parse_plan(f.at("plan").dump(), name);
+  // Whether a site's step goes through is seen by all: a record must not decide it (docs/reference/sites.md).
+  if (p.plan.schema.on_error != schema::OnError::kClamp)
+    f.fail("plan",
+           "refuses files for what their records hold (schema.on_error), so that who contributes would tell "
+           "of records, without noise and free of charge");
   for (const JsonFields& site : f.objects("sites", kMostSites)) {
     site.only({"name", "key"});
     p.sites.push_back(read_signer(site));

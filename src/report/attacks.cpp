@@ -10,8 +10,6 @@
 namespace muffle::report {
 namespace {
 
-constexpr double kNormal95 = 1.959963984540054;
-
 /// Of each score the share of the sorted others that lie below it, ties half.
 std::vector<double> placements(std::span<const double> scores, const std::vector<double>& others) {
   std::vector<double> out;
@@ -37,12 +35,11 @@ double variance_at(double area, double members, double others) {
 }
 
 /// The bound between `area` and `end` at which the variance there reaches no farther than `area`.
-double bound_of(double area, double end, double members, double others) {
+double bound_of(double area, double end, double members, double others, double reach) {
   double inside = area, outside = end;
   for (int i = 0; i < 60; ++i) {
     const double middle = (inside + outside) / 2;
-    const bool holds =
-        std::fabs(middle - area) <= kNormal95 * std::sqrt(variance_at(middle, members, others));
+    const bool holds = std::fabs(middle - area) <= reach * std::sqrt(variance_at(middle, members, others));
     (holds ? inside : outside) = middle;
   }
   return inside;
@@ -56,15 +53,19 @@ std::vector<double> sorted(std::span<const double> values) {
 
 }  // namespace
 
-Interval share_interval(double k, double n) {
+double reach_of(std::size_t intervals) {
+  return normal_quantile(1 - 0.025 / static_cast<double>(std::max<std::size_t>(1, intervals)));
+}
+
+Interval share_interval(double k, double n, double reach) {
   if (n <= 0) return {0.0, 0.0, 1.0};
-  const double share = k / n, z2 = kNormal95 * kNormal95 / n;
+  const double share = k / n, z2 = reach * reach / n;
   const double middle = (share + z2 / 2) / (1 + z2);
-  const double half = kNormal95 / (1 + z2) * std::sqrt(share * (1 - share) / n + z2 / (4 * n));
+  const double half = reach / (1 + z2) * std::sqrt(share * (1 - share) / n + z2 / (4 * n));
   return {share, std::max(0.0, middle - half), std::min(1.0, middle + half)};
 }
 
-Interval area_under_curve(std::span<const double> members, std::span<const double> others) {
+Interval area_under_curve(std::span<const double> members, std::span<const double> others, double reach) {
   const std::vector<double> of_members = placements(members, sorted(others)),
                             of_others = placements(others, sorted(members));
   double area = 0;
@@ -73,11 +74,12 @@ Interval area_under_curve(std::span<const double> members, std::span<const doubl
                                      variance(of_others) / static_cast<double>(others.size()));
   area = std::min(area, 1.0);
   const auto m = static_cast<double>(members.size()), n = static_cast<double>(others.size());
-  return {area, std::max(0.0, std::min(area - kNormal95 * deviation, bound_of(area, 0.0, m, n))),
-          std::min(1.0, std::max(area + kNormal95 * deviation, bound_of(area, 1.0, m, n)))};
+  return {area, std::max(0.0, std::min(area - reach * deviation, bound_of(area, 0.0, m, n, reach))),
+          std::min(1.0, std::max(area + reach * deviation, bound_of(area, 1.0, m, n, reach)))};
 }
 
-Interval found_at(std::span<const double> members, std::span<const double> others, double false_share) {
+Interval found_at(std::span<const double> members, std::span<const double> others, double false_share,
+                  double reach) {
   const std::vector<double> all = sorted(others);
   const auto n = static_cast<double>(all.size());
   // Above the threshold that takes so many of the others for members; none of them: above all.
@@ -89,9 +91,9 @@ Interval found_at(std::span<const double> members, std::span<const double> other
   };
   const auto count = static_cast<double>(members.size());
   const double allowed = std::floor(false_share * n), hits = found(allowed);
-  const double spread = kNormal95 * std::sqrt(n * false_share * (1 - false_share));
+  const double spread = reach * std::sqrt(n * false_share * (1 - false_share));
   const double fewest = allowed < spread ? 0.0 : found(allowed - spread), most = found(allowed + spread);
-  const Interval of_members = share_interval(hits, count);
+  const Interval of_members = share_interval(hits, count, reach);
   const double share = of_members.value;
   return {share, std::max(0.0, share - std::hypot(share - of_members.low, share - fewest / count)),
           std::min(1.0, share + std::hypot(of_members.high - share, most / count - share))};

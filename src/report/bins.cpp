@@ -11,7 +11,7 @@
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kDrawnBins = 24, kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
+constexpr std::size_t kMostDrawn = 30, kPairBins = 8, kMostPaired = 16;
 /// Of values in order, beyond which a bin takes all that is farther out.
 constexpr double kTail = 0.004;
 /// Of a count's noise, and of all records: what a drawn bin of learned ones holds, or is known to.
@@ -28,15 +28,6 @@ std::vector<double> present(std::span<const double> values) {
 
 double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
-}
-
-/// Where one count of numbers ends and another begins.
-std::vector<double> cuts_of(const schema::Column& column, const NoisyMargin& released) {
-  std::vector<double> out;
-  for (std::size_t code = 1; code + 1 < column.edges.size() && code < released.group.size(); ++code) {
-    if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
-  }
-  return out;
 }
 
 /// Which cell of a column's grid begins at an edge that is one of its own, or a bound.
@@ -73,17 +64,28 @@ double nearest_to(double value, const std::vector<double>& sorted, double if_non
 
 }  // namespace
 
+std::vector<double> counted_cuts(const schema::Column& column, const NoisyMargin& released) {
+  std::vector<double> out;
+  for (std::size_t code = 1; code + 1 < column.edges.size() && code < released.group.size(); ++code) {
+    if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
+  }
+  return out;
+}
+
 Bins::Bins(const Column& column) : column_(column) {}
 
 void Bins::add_edges(std::vector<double> edges) {
   edges_ = std::move(edges);
   const double step = column_.schema ? column_.schema->step : 0.0;
+  const auto text = [&](double edge) {
+    return column_.schema && column_.schema->since ? column_.short_text(edge) : column_.text(edge);
+  };
   for (std::size_t b = 0; b + 1 < edges_.size(); ++b) {
     const bool last = b + 2 == edges_.size(),
                one_value = step > 0 && edges_[b + 1] - edges_[b] <= step * 1.0001 && !last;
     labels_.push_back(one_value || edges_[b] == edges_[b + 1]
-                          ? column_.text(edges_[b])
-                          : fmt::format("{} .. {}", column_.text(edges_[b]), column_.text(edges_[b + 1])));
+                          ? text(edges_[b])
+                          : fmt::format("{} .. {}", text(edges_[b]), text(edges_[b + 1])));
   }
 }
 
@@ -108,7 +110,8 @@ void Bins::add_categories(std::span<const double> by, std::size_t most) {
   if (n > most) labels_.push_back(fmt::format("{} others", n - order.size()));
 }
 
-Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released) {
+Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released,
+                   std::size_t most) {
   Bins out(column);
   if (!column.is_number) {
     out.add_categories(by, kMostDrawn);
@@ -120,10 +123,10 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const Noisy
     std::set<double> edges{column.lo, column.hi};
     const bool cut_as_counted = released != nullptr && !released->counts.empty() && column.schema;
     const std::vector<double> cuts =
-        cut_as_counted ? cuts_of(*column.schema, *released) : std::vector<double>();
-    double width = (high - low) / static_cast<double>(kDrawnBins);
+        cut_as_counted ? counted_cuts(*column.schema, *released) : std::vector<double>();
+    double width = (high - low) / static_cast<double>(most);
     if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
-    for (std::size_t b = 0; width > 0 && b <= kDrawnBins; ++b) {
+    for (std::size_t b = 0; width > 0 && b <= most; ++b) {
       double edge = low + width * static_cast<double>(b);
       if (cut_as_counted) edge = nearest_to(edge, cuts, column.lo);
       if (edge > column.lo && edge < column.hi && (cut_as_counted || edge <= high + width))
@@ -155,6 +158,12 @@ Bins Bins::to_pair(const Column& column, std::span<const double> by) {
                                    : std::vector<double>{column.lo, column.hi});
   }
   if (column.may_be_missing) out.labels_.emplace_back("missing");
+  return out;
+}
+
+std::vector<std::string> Bins::ticks() const {
+  std::vector<std::string> out;
+  for (const double edge : edges_) out.push_back(column_.short_text(edge));
   return out;
 }
 

@@ -10,6 +10,9 @@
 
 namespace muffle::report {
 
+/// Where one count of a column's numbers ends and another begins.
+std::vector<double> counted_cuts(const schema::Column& column, const NoisyMargin& released);
+
 /// How a column's values are counted for people. The missing value, where the column may lack one, is the
 /// last bin.
 class Bins {
@@ -17,14 +20,17 @@ class Bins {
   /// To be drawn: equal widths where most of these values lie, or each value by itself; of categories the
   /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
   /// @param released  numbers are cut only where its counts are, as nobody knows what lies between; learned
-  /// bins are joined until they hold more than noise
-  static Bins to_draw(const Column& column, std::span<const double> by,
-                      const NoisyMargin* released = nullptr);
+  /// bins are joined until they hold more than noise  @param most  of numbers, about so many bins
+  static Bins to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released = nullptr,
+                      std::size_t most = kDrawnBins);
+  static constexpr std::size_t kDrawnBins = 24;
   /// To be compared in pairs: few, of about equally many of these values.
   static Bins to_pair(const Column& column, std::span<const double> by);
 
   std::size_t count() const { return labels_.size(); }
   const std::vector<std::string>& labels() const { return labels_; }
+  /// Of numbers, where each bin begins, and where the last one ends; empty: of categories.
+  std::vector<std::string> ticks() const;
   std::size_t of(double value) const;
   /// Which share of the values is in each bin. @param at  of these rows; empty: all
   std::vector<double> shares(std::span<const double> values, std::span<const std::size_t> at = {}) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "html.hpp"
 #include "muffle/core/html_text.hpp"
@@ -36,15 +37,58 @@ double round_end(double share) {
   return 1.0;
 }
 
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 /// About how wide a name is drawn, at 10 pixels.
 double width_of(const std::vector<std::string>& names, std::size_t most) {
-  std::size_t characters = 1;
-  for (const std::string& name : names) {
-    const auto in = std::count_if(name.begin(), name.end(),
-                                  [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-    characters = std::max(characters, std::min(most + 1, static_cast<std::size_t>(in)));
+  std::size_t longest = 1;
+  for (const std::string& name : names) longest = std::max(longest, std::min(most + 1, characters(name)));
+  return 6.0 * static_cast<double>(longest);
+}
+
+/// A text below the axis, and the middle of where it is to stand.
+struct Tick {
+  double x = 0.0;
+  std::string text;
+};
+
+/// As many of them, evenly chosen, as stand beside one another.
+std::string ticks_of(const std::vector<Tick>& all) {
+  constexpr std::size_t kMostTicks = 6;
+  constexpr double kBetween = 7.0, kLetter = 5.8;
+  for (std::size_t shown = std::min(kMostTicks, all.size()); shown > 0; --shown) {
+    std::string out;
+    double free = 0;
+    bool fits = true;
+    for (std::size_t k = 0; k < shown && fits; ++k) {
+      const Tick& tick = all[shown == 1 ? 0 : k * (all.size() - 1) / (shown - 1)];
+      const double width = kLetter * static_cast<double>(characters(tick.text));
+      const double x = std::clamp(tick.x - width / 2, 0.0, std::max(0.0, kWidth - width));
+      fits = x >= free || shown == 1;
+      free = x + width + kBetween;
+      out += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>", x, kHeight - 8, html_escaped(tick.text));
+    }
+    if (fits) return out;
   }
-  return 6.0 * static_cast<double>(characters);
+  return {};
+}
+
+/// Which bar is cut, so that the others can be seen: one that is far higher than all of them.
+std::optional<std::size_t> cut_bar(const BarChart& chart) {
+  constexpr double kHigh = 0.5, kTimes = 4;
+  const auto highest =
+      static_cast<std::size_t>(std::max_element(chart.bars.begin(), chart.bars.end()) - chart.bars.begin());
+  double others = 0;
+  for (const auto* shares : {&chart.bars, &chart.real, &chart.held_out}) {
+    for (std::size_t i = 0; i < shares->size(); ++i) {
+      if (i != highest) others = std::max(others, (*shares)[i]);
+    }
+  }
+  const bool far = chart.bars[highest] >= kHigh && others > 0 && chart.bars[highest] >= kTimes * others;
+  return far ? std::optional(highest) : std::nullopt;
 }
 
 std::string steps(const std::vector<double>& shares, double top, const char* style) {
@@ -62,13 +106,16 @@ std::string steps(const std::vector<double>& shares, double top, const char* sty
 }  // namespace
 
 std::string bar_chart(const BarChart& chart) {
+  const std::optional<std::size_t> cut = cut_bar(chart);
   double top = 1e-9;
   for (const auto* shares : {&chart.bars, &chart.real, &chart.held_out}) {
-    for (const double share : *shares) top = std::max(top, share);
+    for (std::size_t i = 0; i < shares->size(); ++i) {
+      if (i != cut) top = std::max(top, (*shares)[i]);
+    }
   }
   const double most = top;  // a band that is far wider is cut off
-  for (const auto& band : chart.band) {
-    if (band) top = std::max(top, std::min(band->second, 1.6 * most));
+  for (std::size_t i = 0; i < chart.band.size(); ++i) {
+    if (chart.band[i] && i != cut) top = std::max(top, std::min(chart.band[i]->second, 1.6 * most));
   }
   top = round_end(top);
   const double plot = kHeight - kBottom - kTop,
@@ -104,16 +151,23 @@ std::string bar_chart(const BarChart& chart) {
     out += "</g>";
   }
   out += steps(chart.real, top, "real") + steps(chart.held_out, top, "held");
-  const std::size_t shown = std::min<std::size_t>(chart.labels.size(), 4);
-  for (std::size_t k = 0; k < shown; ++k) {
-    const std::size_t i = shown == 1 ? 0 : k * (chart.labels.size() - 1) / (shown - 1);
-    const char* anchor = k == 0 ? "start" : k + 1 == shown ? "end" : "middle";
-    const double x = k == 0           ? kLeft
-                     : k + 1 == shown ? kWidth - kRight
-                                      : kLeft + each * (static_cast<double>(i) + 0.5);
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, kHeight - 8, anchor,
-                       html_escaped(shortened(chart.labels[i], 13)));
+  if (cut) {  // a gap across the bar, and its height beside it
+    const double x = kLeft + each * static_cast<double>(*cut);
+    const bool right = *cut >= chart.bars.size() / 2 && *cut > 0;
+    out += fmt::format(
+        "<path class=\"gap\" d=\"M{0:.1f} {2:.1f}L{1:.1f} {3:.1f}V{4:.1f}L{0:.1f} {5:.1f}z\"/><text "
+        "x=\"{6:.1f}\" "
+        "y=\"{7}\" text-anchor=\"{8}\">{9:.1f} %, cut</text>",
+        x, x + each, kTop + 16.0, kTop + 10.0, kTop + 14.0, kTop + 20.0, right ? x - 4 : x + each + 4,
+        kTop + 8, right ? "end" : "start", 100 * chart.bars[*cut]);
   }
+  std::vector<Tick> ticks;
+  const std::size_t numbers = chart.ticks.empty() ? 0 : chart.ticks.size() - 1;
+  for (std::size_t k = 0; k < chart.ticks.size(); ++k)
+    ticks.push_back({kLeft + each * static_cast<double>(k), shortened(chart.ticks[k], 13)});
+  for (std::size_t i = numbers; i < chart.labels.size(); ++i)
+    ticks.push_back({kLeft + each * (static_cast<double>(i) + 0.5), shortened(chart.labels[i], 13)});
+  out += ticks_of(ticks);
   return out + "</svg>";
 }
 

@@ -14,11 +14,15 @@ namespace muffle::report {
 /// Shares by bin: bars, and what may lie over them.
 struct BarChart {
   std::string title, description;
-  std::vector<std::string> labels;  ///< of each bar, shown when it is pointed at; the axis has some of them
-  std::vector<double> bars;         ///< synthetic
+  std::vector<std::string> labels;  ///< of each bar, shown when it is pointed at
+  /// What the axis has, as far as there is room. Of numbers where each bar begins, and where the last of them
+  /// ends; bars that are left (the missing value) have their labels. Empty: labels.
+  std::vector<std::string> ticks;
+  std::vector<double> bars;                                    ///< synthetic
   std::vector<std::optional<std::pair<double, double>>> band;  ///< low and high; empty, or of one bar: none
   std::vector<double> real, held_out;                          ///< as steps; empty: none
 };
+/// One bar that is far higher than all others is cut, and says how high it is.
 std::string bar_chart(const BarChart& chart);
 
 /// n x n values in 0 .. 1, of which below the diagonal `lower` is drawn, above it `upper`.

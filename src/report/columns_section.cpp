@@ -7,24 +7,33 @@
 #include "bins.hpp"
 #include "charts.hpp"
 #include "distances.hpp"
+#include "rules.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
 namespace {
 
 constexpr std::size_t kMostCharts = 80, kMostListed = 500;
+/// Of a chart with real rows: fine enough to see what lies within the bins that a release counts.
+constexpr std::size_t kFineBins = 60;
+/// From real rows: above it, and above twice what is seen between the bins that were counted, it is within
+/// them.
+constexpr double kFar = 0.03;
 constexpr double kTwoSided95 = 1.96;
 
 /// Of column j: the chart, with real rows over it if there are any.
 std::string chart_of(const PublicMaterial& m, const PrivateMaterial* real, std::size_t j) {
   const Column& column = m.samples->columns[j];
   const bool told = j < m.noisy.size() && m.records;
-  const Bins bins = Bins::to_draw(column, m.samples->values[j], told ? &m.noisy[j] : nullptr);
+  const bool fine = real != nullptr && column.is_number;
+  const Bins bins = fine ? Bins::to_draw(column, m.samples->values[j], nullptr, kFineBins)
+                         : Bins::to_draw(column, m.samples->values[j], told ? &m.noisy[j] : nullptr);
   BarChart chart;
   chart.title = column.name;
   chart.labels = bins.labels();
+  chart.ticks = bins.ticks();
   chart.bars = bins.shares(m.samples->values[j]);
-  if (told) {
+  if (told && !fine) {
     for (const auto& bin : bins.released(m.noisy[j], *m.records).of) {
       chart.band.emplace_back();
       if (bin)
@@ -68,6 +77,24 @@ void say_what_is_not_drawn(const PublicMaterial& m, Page& page) {
   }
   if (!follow.empty())
     page.note("Not drawn, as they follow from other columns of their row: " + follow + ".");
+}
+
+/// How many rows break the schema's rules. Real ones may: the schema speaks of synthetic ones.
+void rules_beside(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
+  const auto& schema = *m.artifact().schema.table;
+  if (real.real.breaks.empty() || m.samples->breaks.empty()) return;
+  const auto share = [](const Rows& rows, std::size_t broken) {
+    return fmt::format("{} of {} ({:.2f} %)", broken, rows.size(),
+                       100.0 * static_cast<double>(broken) / static_cast<double>(rows.size()));
+  };
+  TextTable table{{"rule of the schema", "broken by real rows", "by held-out rows", "by synthetic rows"}, {}};
+  const std::vector<std::string> rules = rules_of(schema);
+  for (std::size_t k = 0; k < std::min(rules.size(), kMostListed); ++k)
+    table.rows.push_back({rules[k], share(real.real, real.real.breaks[k]),
+                          real.held_out ? share(*real.held_out, real.held_out->breaks[k]) : "-",
+                          share(*m.samples, m.samples->breaks[k])});
+  page.heading("Rules");
+  page.table(table);
 }
 
 /// Of values that have learned bins.
@@ -180,7 +207,10 @@ void public_columns(const PublicMaterial& m, Page& page) {
 
 void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
   page.paragraph(
-      "Synthetic and real rows, on the columns' own values; the band is what the release itself says.");
+      "Synthetic and real rows, on the columns' own values. Numbers are drawn in finer bins than the release "
+      "counts, so that what lies within these is seen, too; of categories the band is what the release "
+      "itself "
+      "says.");
   const std::vector<Shape> shapes = shapes_of(real.real, *m.samples),
                            beside =
                                real.held_out ? shapes_of(real.real, *real.held_out) : std::vector<Shape>();
@@ -188,22 +218,39 @@ void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page&
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return shapes[a].distance > shapes[b].distance; });
-  TextTable table{{"column", "distance from real rows", "of held-out rows", "Wasserstein, of the bounds",
-                   "missing: real", "synthetic"},
+  TextTable table{{"column", "distance from real rows", "at the ends of counted bins", "of held-out rows",
+                   "Wasserstein, of the bounds", "missing: real", "synthetic"},
                   {}};
+  std::string within;
   for (const std::size_t j : order) {
     if (table.rows.size() == kMostListed) break;
-    table.rows.push_back(
-        {m.samples->columns[j].name, fmt::format("{:.3f}", shapes[j].distance),
-         beside.empty() ? "-" : fmt::format("{:.3f}", beside[j].distance),
-         m.samples->columns[j].is_number ? fmt::format("{:.4f}", shapes[j].wasserstein) : "-",
-         missing_share(real.real, j), missing_share(*m.samples, j)});
+    const Column& column = m.samples->columns[j];
+    const bool counted = column.is_number && j < m.noisy.size() && !m.noisy[j].counts.empty();
+    const double between = counted ? distance_at(real.real.values[j], m.samples->values[j],
+                                                 counted_cuts(*column.schema, m.noisy[j]))
+                                   : 0.0;
+    if (counted && shapes[j].distance > std::max(kFar, 2 * between))
+      within +=
+          (within.empty() ? "" : ", ") + column.name + (column.schema->learned ? "" : " (bins by hand)");
+    table.rows.push_back({column.name, fmt::format("{:.3f}", shapes[j].distance),
+                          counted ? fmt::format("{:.3f}", between) : "-",
+                          beside.empty() ? "-" : fmt::format("{:.3f}", beside[j].distance),
+                          column.is_number ? fmt::format("{:.4f}", shapes[j].wasserstein) : "-",
+                          missing_share(real.real, j), missing_share(*m.samples, j)});
   }
   page.table(table);
   page.note(
       "Distance: of numbers Kolmogorov and Smirnov's, on raw values without the missing ones; of categories "
       "total variation. "
       "The farthest first.");
+  if (!within.empty())
+    page.note(
+        "Within bins that the release counted as one, where it cannot tell values apart, lies most of the "
+        "distance of: " +
+        within +
+        ". Bins that muffle learns (no `bins` in the schema) are as fine as the "
+        "noise allows.");
+  rules_beside(m, real, page);
   say_what_is_not_drawn(m, page);
   page.figure(colour_key(!m.noisy.empty(), true, real.held_out.has_value()), "");
   draw(m, &real, order, page);

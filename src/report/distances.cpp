@@ -54,6 +54,19 @@ Shape of_categories(const std::vector<double>& a, const std::vector<double>& b, 
 
 }  // namespace
 
+double distance_at(const std::vector<double>& one, const std::vector<double>& other,
+                   const std::vector<double>& cuts) {
+  const std::vector<double> a = in_order(one), b = in_order(other);
+  if (a.empty() || b.empty()) return a.empty() == b.empty() ? 0.0 : 1.0;
+  const auto below = [](const std::vector<double>& values, double cut) {
+    return static_cast<double>(std::lower_bound(values.begin(), values.end(), cut) - values.begin()) /
+           static_cast<double>(values.size());
+  };
+  double out = 0;
+  for (const double cut : cuts) out = std::max(out, std::fabs(below(a, cut) - below(b, cut)));
+  return out;
+}
+
 std::vector<Shape> shapes_of(const Rows& one, const Rows& other) {
   std::vector<Shape> out;
   for (std::size_t j = 0; j < one.columns.size(); ++j) {

@@ -13,5 +13,8 @@ struct Shape {
   double wasserstein = 0.0;  ///< of numbers: the functions' area apart, over the bounds
 };
 std::vector<Shape> shapes_of(const Rows& one, const Rows& other);
+/// Of numbers: the largest difference of the distribution functions just below these values; NaN is missing.
+double distance_at(const std::vector<double>& one, const std::vector<double>& other,
+                   const std::vector<double>& cuts);
 
 }  // namespace muffle::report

@@ -11,9 +11,10 @@ namespace {
 // --syn: synthetic, --real: real rows, --held: held-out rows, --band: what the release's noise allows.
 constexpr char kStyle[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c1f26;--muted:#5c6370;--line:#d5d9e0;--soft:#f4f5f8;"
-    "--syn:#2f6fb3;--real:#b3471d;--held:#3f8a4f;--band:#e0a030;--mark:#a3162a}\n"
+    "--syn:#2f6fb3;--real:#b3471d;--held:#3f8a4f;--band:#e0a030;--mark:#a3162a;--shade:#9aa1ad}\n"
     "@media(prefers-color-scheme:dark){:root{--paper:#15171c;--ink:#e6e8ec;--muted:#a0a7b4;--line:#363b46;"
-    "--soft:#1e2128;--syn:#6aa9ec;--real:#f0935f;--held:#7cc98c;--band:#c9952f;--mark:#ff7b8a}}\n"
+    "--soft:#1e2128;--syn:#6aa9ec;--real:#f0935f;--held:#7cc98c;--band:#c9952f;--mark:#ff7b8a;--shade:#"
+    "79818f}}\n"
     "*{box-sizing:border-box}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:72rem;"
     "padding:1rem;background:var(--paper);color:var(--ink)}\n"
     "h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.25rem;margin:0 0 .5rem}h3{font-size:1.05rem;"
@@ -21,7 +22,12 @@ constexpr char kStyle[] =
     "nav{margin:.8rem 0}nav a{margin-right:1rem;white-space:nowrap}a{color:inherit}\n"
     "section{border-top:1px solid var(--line);margin-top:1.6rem;padding-top:1rem}\n"
     ".note{color:var(--muted);font-size:.9rem}.mark{color:var(--mark);font-weight:700}\n"
-    ".table{overflow-x:auto;margin:.6rem 0}table{border-collapse:collapse;font-size:.92rem}\n"
+    // Where a table goes on to the right, or the left, its edge is shaded until that is in view.
+    ".table{overflow-x:auto;margin:.6rem 0;background:linear-gradient(to right,var(--paper) 40%,transparent) "
+    "0 0/3rem 100% local,linear-gradient(to left,var(--paper) 40%,transparent) 100% 0/3rem 100% local,"
+    "linear-gradient(to right,var(--shade),transparent) 0 0/1rem 100% scroll,linear-gradient(to left,"
+    "var(--shade),transparent) 100% 0/1rem 100% "
+    "scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-size:.92rem}\n"
     "th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid "
     "var(--line);overflow-wrap:break-word;min-width:4rem}td.n,th.n{text-align:right;font-variant-numeric:"
     "tabular-nums}\n"
@@ -31,14 +37,17 @@ constexpr char kStyle[] =
     "figure{margin:.5rem 0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--muted)}"
     "svg,img{max-width:100%;height:auto;display:block}img{image-rendering:pixelated}\n"
     "svg text{font:10px system-ui,sans-serif;fill:var(--muted)}.axis{stroke:var(--line)}\n"
-    ".syn{fill:var(--syn)}\n"
+    "td.l{overflow-wrap:anywhere;min-width:9rem}@media(max-width:40rem){table{font-size:.84rem}th,td{"
+    "min-width:0;padding-right:.6rem}td.l{min-width:8rem}}\n"
+    ".syn{fill:var(--syn)}.gap{fill:var(--paper)}\n"
     ".real{stroke:var(--real);fill:none;stroke-width:1.6}.held{stroke:var(--held);fill:none;"
     "stroke-width:1.3;stroke-dasharray:4 2}\n"
     ".band{fill:var(--band);fill-opacity:.38}.heat{fill:var(--syn)}.heat2{fill:var(--real)}\n"
     ".key span{display:inline-block;margin-right:1.2rem}.key i{display:inline-block;width:.9rem;height:.7rem;"
     "margin-right:.35rem}\n"
     ".every{display:none}@media print{.every{display:block;position:fixed;top:0;right:0;background:#fff;"
-    "color:#a3162a;font-weight:700;padding:0 .4rem}body{font-size:11px;max-width:none}nav{display:none}"
+    "color:#a3162a;font-weight:700;padding:0 "
+    ".4rem}body{font-size:11px;max-width:none}nav{display:none}.table{background:none;overflow:visible}"
     "section,h3{break-after:avoid}section{break-after:auto}*{print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}}\n";
 
@@ -62,6 +71,18 @@ bool is_number(std::string_view text) {
   return !text.empty() && (is_digit(text.front()) || text.front() == '.') && text.size() < 24;
 }
 
+/// How a cell is set: numbers stand right, and what has a word that no column is wide enough for is broken.
+const char* style_of(std::string_view cell) {
+  constexpr std::size_t kLongWord = 24;
+  if (is_number(cell)) return " class=\"n\"";
+  std::size_t word = 0;
+  for (const char c : cell) {
+    word = c == ' ' ? 0 : word + 1;
+    if (word > kLongWord) return " class=\"l\"";
+  }
+  return "";
+}
+
 }  // namespace
 
 void Page::heading(std::string_view text) { html_ += fmt::format("<h3>{}</h3>\n", html_escaped(text)); }
@@ -75,7 +96,7 @@ void Page::list(const std::vector<std::string>& items) {
 }
 
 void Page::table(const TextTable& table) {
-  html_ += "<div class=\"table\"><table>\n";
+  html_ += "<div class=\"table\" tabindex=\"0\"><table>\n";  // keys move it, too
   if (!table.header.empty()) {
     html_ += "<tr>";
     for (std::size_t c = 0; c < table.header.size(); ++c) {
@@ -88,7 +109,7 @@ void Page::table(const TextTable& table) {
   for (const auto& row : table.rows) {
     html_ += "<tr>";
     for (const std::string& cell : row)
-      html_ += fmt::format("<td{}>{}</td>", is_number(cell) ? " class=\"n\"" : "", html_escaped(cell));
+      html_ += fmt::format("<td{}>{}</td>", style_of(cell), html_escaped(cell));
     html_ += "</tr>\n";
   }
   html_ += "</table></div>\n";
@@ -135,9 +156,9 @@ std::string document(std::string_view title, std::string_view kind, std::string_
   for (const Part& part : parts)
     out += fmt::format("<a href=\"#{}\">{}</a> ", part.id, html_escaped(part.title));
   out += "</nav>\n";
-  for (const Part& part : parts)
+  for (const Part& part : parts)  // the first one stands right below the mark at the top
     out += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}{}</section>\n", part.id,
-                       html_escaped(part.title), marked, part.html);
+                       html_escaped(part.title), &part == parts.data() ? "" : marked, part.html);
   return out + "</body>\n</html>\n";
 }
 

@@ -71,6 +71,7 @@ void read_samples(const PublicFiles& files, PublicMaterial& m, const Heartbeat& 
                     "is made of samples as `muffle sample` wrote them.",
                     files.samples.string()));
   m.samples_hash = listed->hash;
+  m.samples_name = files.samples.filename().string();
   m.samples_said = nlohmann::json::parse(read_file(description, kMostSmallFile * 256), nullptr, false);
   const auto text = [&](const char* key) {
     const auto found = m.samples_said.find(key);
@@ -92,6 +93,7 @@ std::optional<double> PublicMaterial::mu() const {
 
 PublicMaterial read_public(const PublicFiles& files, const Heartbeat& heartbeat) {
   PublicMaterial m;
+  m.about = files.about;
   m.release_hash = to_hex(sha256(PublicBytes(verify(files, m))));
   if (!files.model.empty()) {
     m.model = model::load_model_info(files.model);

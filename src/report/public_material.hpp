@@ -21,10 +21,11 @@ struct PublicMaterial {
   std::optional<model::ModelInfo> model;
   std::string model_hash;
   std::optional<Rows> samples;
-  std::string samples_hash;
-  nlohmann::json samples_said;     ///< samples.json
-  std::vector<NoisyMargin> noisy;  ///< of each column of a table; empty: the release has no counts
-  std::optional<double> records;   ///< m, or what the noisy counts say
+  std::string samples_name, samples_hash;  ///< name: of the file, without its folder
+  std::string about;                       ///< PublicFiles::about
+  nlohmann::json samples_said;             ///< samples.json
+  std::vector<NoisyMargin> noisy;          ///< of each column of a table; empty: the release has no counts
+  std::optional<double> records;           ///< m, or what the noisy counts say
 
   const release::Artifact& artifact() const { return *verification.artifact; }
   /// The promise's mu; none: test noise.

@@ -42,13 +42,13 @@ constexpr Section kSections[] = {
     {"images", "Images", of_images, public_images, private_images},
     {"scores", "Scores", has_samples, nullptr, private_scores},
     {"disclosure", "Disclosure", has_samples, nullptr, private_disclosure},
-    {"use", "Citing it, and what not to do", always, public_use, nullptr},
+    {"use", "Going on, citing, and what not to do", always, public_use, nullptr},
     {"settings", "Settings, ledger, signature", always, public_settings, nullptr},
 };
 
 std::string title_of(const PublicMaterial& m) {
   const std::string& id = m.artifact().data_id;
-  return id.empty() ? "Synthetic data" : "Synthetic data of '" + id + "'";
+  return id.empty() || id.starts_with("unnamed-") ? "Synthetic data" : "Synthetic data of '" + id + "'";
 }
 
 /// The configuration may be another release's.

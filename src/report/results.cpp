@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "muffle/core/philox.hpp"
@@ -84,8 +85,33 @@ std::size_t copies(const Rows& rows, const std::vector<std::size_t>& at, const R
   }));
 }
 
+constexpr std::size_t kAttacks = 2;
+
 Attack attack_by(std::string how, const std::vector<double>& members, const std::vector<double>& others) {
-  return {std::move(how), area_under_curve(members, others), found_at(members, others, kFalseShare)};
+  const double reach =
+      reach_of(2 * kAttacks);  // each has two intervals, and the summary looks at all of them
+  return {std::move(how), area_under_curve(members, others, reach),
+          found_at(members, others, kFalseShare, reach)};
+}
+
+/// The share of samples whose nearest record is one of the release, ties half. If the release favours nobody
+/// each of the records is one of its own or not as a coin falls, and counts for as many samples as it is the
+/// nearest of: so the samples are worth (sum w)^2 / (sum w^2) independent ones (Kish, Survey Sampling, 1965).
+Interval nearer_share(const std::vector<Nearest>& to_own, const std::vector<Nearest>& to_held) {
+  std::map<std::pair<bool, std::size_t>, double> weights;  // of a record: the release's or not, and which
+  double nearer = 0, squares = 0;
+  const auto n = static_cast<double>(to_own.size());
+  for (std::size_t i = 0; i < to_own.size(); ++i) {
+    const double own = to_own[i].distance < to_held[i].distance    ? 1.0
+                       : to_own[i].distance == to_held[i].distance ? 0.5
+                                                                   : 0.0;
+    nearer += own;
+    if (own > 0) weights[{true, to_own[i].index}] += own;
+    if (own < 1) weights[{false, to_held[i].index}] += 1 - own;
+  }
+  for (const auto& [record, weight] : weights) squares += weight * weight;
+  const double worth = squares > 0 ? n * n / squares : 0.0;
+  return share_interval(n > 0 ? nearer / n * worth : 0.0, worth);
 }
 
 std::vector<std::uint32_t> answers_of(const Rows& rows, std::size_t column,
@@ -99,10 +125,18 @@ std::vector<std::uint32_t> answers_of(const Rows& rows, std::size_t column,
   return out;
 }
 
-Interval right(const std::vector<std::uint32_t>& guesses, const std::vector<std::uint32_t>& truth) {
+Interval right(const std::vector<std::uint32_t>& guesses, const std::vector<std::uint32_t>& truth,
+               double reach = kReach95) {
   double hits = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) hits += guesses[i] == truth[i] ? 1.0 : 0.0;
-  return share_interval(hits, static_cast<double>(truth.size()));
+  return share_interval(hits, static_cast<double>(truth.size()), reach);
+}
+
+/// Of two shares, from their own intervals (Newcombe, Statistics in Medicine 17, 1998, method 10).
+Interval difference(const Interval& one, const Interval& other) {
+  const double apart = one.value - other.value;
+  return {apart, apart - std::hypot(one.value - one.low, other.high - other.value),
+          apart + std::hypot(one.high - one.value, other.value - other.low)};
 }
 
 /// Categories, the label first.
@@ -202,18 +236,13 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
   const std::vector<std::size_t> asked_at = first_of(samples_in_order, kMostCandidates);
   const Places::Set asked = places.of(samples, asked_at);
   const auto to_own = nearest(asked, own, heartbeat), to_held = nearest(asked, held, heartbeat);
-  double nearer = 0;
-  for (std::size_t i = 0; i < to_own.size(); ++i) {
-    nearer += to_own[i].distance < to_held[i].distance    ? 1.0
-              : to_own[i].distance == to_held[i].distance ? 0.5
-                                                          : 0.0;
+  for (std::size_t i = 0; i < to_own.size(); ++i)
     out.twins.push_back({asked_at[i], real_at[to_own[i].index], to_own[i].distance});
-  }
   out.copies_of_members = copies(samples, asked_at, real, real_at);
   out.copies_of_held_out = copies(samples, asked_at, held_out, held_at);
   out.held_out_in_release = copies(held_out, others_at, real, real_in_order);
   out.repeated_in_release = copies(real, members_at, real, real_in_order, 2);
-  out.nearer_to_members = share_interval(nearer, static_cast<double>(to_own.size()));
+  out.nearer_to_members = nearer_share(to_own, to_held);
   std::stable_sort(out.twins.begin(), out.twins.end(),
                    [](const auto& a, const auto& b) { return a.distance < b.distance; });
   out.twins.resize(std::min(out.twins.size(), kMostTwins));
@@ -242,9 +271,12 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
     for (const std::uint32_t answer : by_real[t]) ++counts[answer];
     const auto usual =
         static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    out.inferences.push_back({targets[t], right(of_members[t], answers_of(real, targets[t], members_at)),
-                              right(of_others[t], truth), right(by_own[t], truth).value,
-                              right(std::vector<std::uint32_t>(truth.size(), usual), truth).value});
+    const auto truth_of_own = answers_of(real, targets[t], members_at);
+    const double reach = reach_of(targets.size());
+    out.inferences.push_back(
+        {targets[t], right(of_members[t], truth_of_own), right(of_others[t], truth),
+         difference(right(of_members[t], truth_of_own, reach), right(of_others[t], truth, reach)),
+         right(by_own[t], truth).value, right(std::vector<std::uint32_t>(truth.size(), usual), truth).value});
   }
   return out;
 }

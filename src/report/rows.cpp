@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "muffle/core/error.hpp"
+#include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::report {
@@ -18,6 +20,8 @@ constexpr std::size_t kMostRows = 100'000, kMostValues = 20'000'000, kRowsABatch
 bool is_kept(std::uint64_t i, std::uint64_t n, std::uint64_t most) {
   return n <= most || (i + 1) * most / n != i * most / n;
 }
+
+}  // namespace
 
 Column column_of(const schema::Column& from) {
   Column out;
@@ -32,8 +36,6 @@ Column column_of(const schema::Column& from) {
   return out;
 }
 
-}  // namespace
-
 std::string Column::text(double value) const {
   if (std::isnan(value)) return "missing";
   if (!is_number) return categories.at(static_cast<std::size_t>(value));
@@ -42,6 +44,16 @@ std::string Column::text(double value) const {
   std::string out;
   schema::ColumnText(*schema).write_number(value, out);
   return out;
+}
+
+std::string Column::short_text(double value) const {
+  constexpr std::size_t kShort = 9, kDate = 8;
+  if (!schema) return fmt::format("{:.3g}", value);
+  const bool dates = schema->type == schema::ColumnType::kDatetime;
+  if (schema->since) return fmt::format("{:.3g} d", dates ? value / schema::kSecondsADay : value);
+  const std::string all = text(value);
+  if (dates) return all.substr(0, all.find_first_of("T ", kDate));
+  return schema->is_temporal() || all.size() <= kShort ? all : fmt::format("{:.3g}", value);
 }
 
 std::vector<Column> columns_of(const schema::Schema& schema) {
@@ -73,6 +85,12 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
     codes = spec.schema.table->codes();
     for (std::size_t j = 0; j < dims; ++j) text[j].emplace(*out.columns[j].schema);
   }
+  std::optional<schema::RowRules> rules;
+  if (spec.schema.table && !spec.schema.table->constraints.empty()) {
+    rules.emplace(*spec.schema.table);
+    if (!rules->contradiction().empty()) rules.reset();  // nothing can keep them: `train` says so
+    out.breaks.assign(spec.schema.table->constraints.size(), 0);
+  }
   const bool has_label = out.columns.size() > dims;
   data::Batch batch;
   std::uint64_t row = 0;
@@ -102,6 +120,12 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
         out.values[dims].push_back(missing ? std::numeric_limits<double>::quiet_NaN() : label);
       }
       out.labels.push_back(label);
+      const bool classed =
+          !has_label || static_cast<std::size_t>(label) < out.columns[dims].categories.size();
+      if (!rules || !classed) continue;  // a missing value breaks nothing
+      const auto broken = rules->all_broken(std::span(batch.x).subspan(r * dims, dims), label);
+      for (const std::size_t rule : broken) ++out.breaks[rule];
+      if (!broken.empty()) ++out.breaks_any;
     }
   }
   if (out.size() == 0)

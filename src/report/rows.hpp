@@ -23,7 +23,10 @@ struct Column {
 
   /// A value in the column's own notation.
   std::string text(double value) const;
+  /// A number, short: of a datetime the date, of a difference of dates days in three digits.
+  std::string short_text(double value) const;
 };
+Column column_of(const schema::Column& column);
 /// In the order of the records' numbers; of tables the label is the last.
 std::vector<Column> columns_of(const schema::Schema& schema);
 
@@ -34,6 +37,9 @@ struct Rows {
   std::vector<std::vector<double>> values;  ///< columns x n
   std::vector<std::int32_t> labels;         ///< n
   std::uint64_t in_file = 0;                ///< of which `n` are here, evenly spread
+  /// How many of these rows break each of the table's constraints, and how many any.
+  std::vector<std::size_t> breaks;
+  std::size_t breaks_any = 0;
 
   std::size_t size() const { return labels.size(); }
 };

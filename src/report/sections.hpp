@@ -25,6 +25,9 @@ void public_pairs(const PublicMaterial& m, Page& page);
 void public_images(const PublicMaterial& m, Page& page);
 void public_use(const PublicMaterial& m, Page& page);
 
+/// All that can be promised of a synthetic record.
+std::string drawn_not_copied(const release::Artifact& a);
+
 void private_summary(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
 void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
 void private_pairs(const PublicMaterial& m, const PrivateMaterial& real, Page& page);
@@ -35,9 +38,6 @@ void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Pa
 /// Whether held-out rows cannot be what chance alone gives: an attack takes them for members, or most of them
 /// are the release's own.
 bool not_comparable(const Disclosure& d);
-
-/// How much better a column is guessed of the release's own people than of others.
-Interval difference(const Inference& one);
 
 /// Of a table's columns: half the sum of differences, of each; of learned bins the farthest difference of the
 /// distribution functions.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "muffle/core/text.hpp"
-#include "muffle/privacy/accountant.hpp"
+#include "guarantee.hpp"
+#include "rules.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
@@ -14,8 +14,7 @@ constexpr std::size_t kMostColumnsListed = 500, kMostValuesListed = 8;
 std::string holds(const schema::Column& column) {
   if (column.role == schema::ColumnRole::kPerson) return "whose row it is: never released";
   if (column.type == schema::ColumnType::kIgnore) return "never read";
-  if (column.derived) return "follows from other dates of the row";
-  if (column.determined) return "follows from another column of the row";
+  if (column.follows()) return "follows from other columns of the row, as said below";
   if (column.is_number()) {
     const Column text{column.name, true, column.missing, false, column.lo, column.hi, {}, column};
     return fmt::format(
@@ -42,11 +41,11 @@ void schema_table(const schema::Table& schema, Page& page) {
   page.table(table);
   if (schema.columns.size() > kMostColumnsListed)
     page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
-  if (!schema.constraints.empty())
-    page.note(fmt::format(
-        "{} hold{} in every synthetic row.",
-        schema.constraints.size() == 1 ? "1 rule" : fmt::format("{} rules", schema.constraints.size()),
-        schema.constraints.size() == 1 ? "s" : ""));
+  std::vector<std::string> rules = rules_of(schema);
+  for (std::string& one : made_so(schema)) rules.push_back(std::move(one));
+  if (rules.empty()) return;
+  page.heading("What holds in every synthetic row, by the schema");
+  page.list(rules);
 }
 
 void maps_table(const release::Artifact& a, Page& page) {
@@ -70,8 +69,7 @@ void ledger_and_signature(const PublicMaterial& m, Page& page) {
                                          : "nobody"});
   facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
   if (!a.ledger_charge.empty()) facts.rows.push_back({"its charge", a.ledger_charge});
-  facts.rows.push_back(
-      {"spent in all", v.ledger ? "as the statement below says" : "not looked at: no ledger was named"});
+  facts.rows.push_back({"spent in all", spent_in_all(m)});
   facts.rows.push_back({"made by", "muffle " + a.muffle_version});
   page.table(facts);
   TextTable checks{{"check", "outcome", "detail"}, {}};
@@ -93,7 +91,11 @@ void public_settings(const PublicMaterial& m, Page& page) {
     page.heading("Model and samples");
     TextTable facts{
         {}, {{"generator", std::string(m.model->generator->kind())}, {"model (SHA-256)", m.model_hash}}};
-    if (m.samples) facts.rows.push_back({"synthetic records", std::to_string(m.samples->in_file)});
+    if (m.samples) {
+      facts.rows.push_back(
+          {"synthetic records", fmt::format("{}, in {}", m.samples->in_file, m.samples_name)});
+      facts.rows.push_back({"samples (SHA-256)", m.samples_hash});
+    }
     page.table(facts);
   }
   page.heading("Schema: public, written by people");

@@ -12,6 +12,7 @@
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/parties.hpp"
+#include "refused_records.hpp"
 #include "step_files.hpp"
 
 namespace muffle::round {
@@ -126,7 +127,7 @@ class ContributorStep {
   /// Not for ever. A release that comes later is noted by a later step.
   void wait_for(const char* what) {
     const std::string until = time_text(round_.proposal.last_day());
-    if (job_.clock.now <= round_.proposal.last_day()) {
+    if (job_.clock.now() <= round_.proposal.last_day()) {
       report_.waits.push_back(fmt::format("{}; the round ends {}", what, until));
       return;
     }
@@ -155,7 +156,7 @@ class ContributorStep {
       report_.done.push_back("the round was sealed without this site");
       return false;
     }
-    if (job_.clock.now > round_.proposal.contribute_until) {
+    if (job_.clock.now() > round_.proposal.contribute_until) {
       report_.lost = true;
       report_.done.push_back(fmt::format("contributions were wanted until {}: this site did not contribute",
                                          time_text(round_.proposal.contribute_until)));
@@ -221,8 +222,7 @@ class ContributorStep {
                       quote.text));
   }
 
-  void contribute() {
-    require_budget();
+  OwnSums checked_sums() const {
     OwnSums own = job_.sum_records(round_);
     const bool counted = round_.proposal.plan.adjacency == privacy::Adjacency::kReplaceOne;
     require(counted || own.records == 0,
@@ -236,10 +236,21 @@ class ContributorStep {
       throw DataError(
           "this site has another number of records than in the first round of this release, and all rounds "
           "are of the same ones: put the same files back. Nothing was drawn.");
+    return own;
+  }
+
+  void contribute() {
+    require_budget();
+    const RefusedRecords refused(job_.folder, round_.id);
+    refused.require_none();
+    OwnSums own = refused.note_failure_of([&] { return checked_sums(); });
     // From the charge to its COMMIT the ledger is locked. Charged this late, bad records have cost nothing.
     ContributionBook kept = book();
     if (kept.settle(in_exchange()) != ContributionBook::Standing::kNew)
       throw ProtocolError("another step of this site has contributed meanwhile. Run the command again.");
+    // Hours may have gone by: a person has declined, the coordinator abandoned or sealed the round, its day
+    // is over, a limit was lowered. Nothing is charged then.
+    if (!may_contribute()) return;
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
     constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;
     require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);

@@ -142,7 +142,7 @@ class CoordinatorStep {
         (declined(i) ? no : missing).push_back(sites[i].name);
       }
     }
-    const bool late = job_.clock.now > round_.proposal.contribute_until;
+    const bool late = job_.clock.now() > round_.proposal.contribute_until;
     const std::size_t asked = awaited().size();
     const std::size_t least =
         earlier_.empty() ? static_cast<std::size_t>(round_.proposal.parties.least) : asked;
@@ -232,7 +232,7 @@ class CoordinatorStep {
     const release::Proposal& p = round_.proposal;
     std::vector<std::string> names;
     for (const std::size_t h : missing) names.push_back(p.holders[h].holder.name);
-    const bool late = job_.clock.now > p.open_until;
+    const bool late = job_.clock.now() > p.open_until;
     if (!late || missing.size() > static_cast<std::size_t>(p.parties.missing_holders)) {
       await(fmt::format("openings of {}", fmt::join(names, ", ")), p.open_until);
       return false;
@@ -267,7 +267,7 @@ class CoordinatorStep {
 
   /// Of what the release still needs. After the last day nobody sends it any more.
   void await(const std::string& what, std::uint64_t until) {
-    if (job_.clock.now <= until) {
+    if (job_.clock.now() <= until) {
       report_.waits.push_back(fmt::format("{}, until {}", what, time_text(until)));
       return;
     }

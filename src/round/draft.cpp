@@ -107,6 +107,10 @@ std::string names_of(const std::vector<crypto::SignerKey>& list) {
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes) {
+  if (plan.schema.on_error != schema::OnError::kClamp)
+    throw ConfigError(
+        "data.on_error = \"reject-file\" is not for rounds between institutions: who contributes is public, "
+        "and would tell whether a site has a record that does not fit. Set data.on_error = \"clamp\".");
   const bool several = plan.rounds() > 1;
   if (several && wishes.missing_holders.value_or(0) > 0)
     throw ConfigError(
@@ -254,6 +258,9 @@ std::string proposal_in_words(const release::ProposedRound& round) {
     out += fmt::format("records: {} numbers each, {} classes\n", plan.schema.dims(), plan.schema.classes);
   }
   out += fmt::format("protected: {}\n", privacy::in_words(privacy::unit_of(plan.noise)));
+  out +=
+      "a record that does not fit the schema decides nothing: the nearest bound or the missing value takes "
+      "the place of what does not fit, or the record counts as nothing\n";
   out += noise_in_words(p);
   for (const release::HolderKey& h : p.holders)
     holders.push_back(fmt::format("{} (key {})", h.holder.name, h.number));

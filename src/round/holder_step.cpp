@@ -37,9 +37,9 @@ class HolderStep {
     ensure_writable_folder(outbox(job_.folder));
     // What nobody opens by then, nobody opens, whatever lies in the exchange: a key that is kept can be
     // betrayed. What was sent or is bound to be sent is kept as bytes.
-    const bool over = job_.clock.now > round_.proposal.open_until;
+    const bool over = job_.clock.now() > round_.proposal.open_until;
     if (over) erase();
-    if (job_.clock.now > round_.proposal.last_day()) erase_shares();
+    if (job_.clock.now() > round_.proposal.last_day()) erase_shares();
     const std::optional<Message> sent = opening_.sent();
     const auto code = abandoned(round_, exchange_);
     if (!sent && code) return std::move(obey(*code));
@@ -140,7 +140,7 @@ class HolderStep {
       if (!std::ranges::binary_search(seal.sites, i) && !declined(i))
         missing.push_back(round_.proposal.sites[i].name);
     }
-    if (missing.empty() || job_.clock.now > round_.proposal.contribute_until) return true;
+    if (missing.empty() || job_.clock.now() > round_.proposal.contribute_until) return true;
     report_.waits.push_back(
         fmt::format("{}, whom the seal leaves out though they may still contribute until {}",
                     fmt::join(missing, ", "), time_text(round_.proposal.contribute_until)));
@@ -218,14 +218,14 @@ class HolderStep {
     if (journal_.state().pending(round_.id, MessageKind::kReceipt)) return;
     if (stand_in_.sent()) return;
     const release::Proposal& p = round_.proposal;
-    if (job_.clock.now > p.stand_in_until) {
+    if (job_.clock.now() > p.stand_in_until) {
       erase_shares();
       return;
     }
     const std::optional<Message> asked = message_in(exchange_, release::stand_in_request_name(round_.id), 0);
     if (!asked) return;
     const release::AskedRound request(round_, seal, asked->header);
-    if (job_.clock.now <= p.open_until) {
+    if (job_.clock.now() <= p.open_until) {
       report_.waits.push_back(
           fmt::format("the end of {}: until then those for whom the coordinator asks may still open",
                       time_text(p.open_until)));
@@ -284,7 +284,7 @@ class HolderStep {
       return;
     }
     if (seal != nullptr && round_.shares_keys()) stand_in(*seal);
-    report_.lost = job_.clock.now > round_.proposal.last_day();
+    report_.lost = job_.clock.now() > round_.proposal.last_day();
     if (report_.lost) {
       report_.done.push_back(fmt::format("the round ended {}, and made no release", until));
     } else {

@@ -124,7 +124,7 @@ bool next_is_proposed(const ProposedRound& round, Exchange& exchange) {
 void await_next(const ProposedRound& round, Exchange& exchange, const StepClock& clock, StepReport& report) {
   if (next_is_proposed(round, exchange)) return;
   const std::uint64_t until = round.proposal.last_day() + kNextRoundWithin;
-  if (clock.now <= until) {
+  if (clock.now() <= until) {
     report.waits.push_back(
         fmt::format("the coordinator's proposal of the next round, until {}", time_text(until)));
     return;

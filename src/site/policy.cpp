@@ -168,10 +168,19 @@ class Judge {
     return {rule, proposed >= own ? Outcome::kWaits : Outcome::kBroken, text};
   }
 
+  /// Sites that the coordinator may have invented make no crowd.
   Ruling contributions() const {
-    return at_most("contributions", proposal_.parties.least >= policy_.least_contributions,
-                   fmt::format("k = {} make a release; policy.least_contributions = {}",
-                               proposal_.parties.least, policy_.least_contributions));
+    const auto unknown = std::ranges::count_if(
+        proposal_.sites, [&](const crypto::SignerKey& site) { return !knows(site.key); });
+    const std::int64_t known = proposal_.parties.least - unknown;
+    const std::string text = fmt::format(
+        "k = {} make a release, {} at least of sites that you know; policy.least_contributions = {}",
+        proposal_.parties.least, std::max<std::int64_t>(known, 0), policy_.least_contributions);
+    if (known >= policy_.least_contributions) return kept("contributions", text);
+    // Pinning mends what lacks only by sites that nobody pinned.
+    return {"contributions",
+            proposal_.parties.least >= policy_.least_contributions ? Outcome::kWaits : Outcome::kBroken,
+            text};
   }
 
   double mu() const { return privacy::mu_of(proposal_.plan.noise); }

@@ -90,7 +90,8 @@ void run(std::size_t length, int sites, int holders) {
     fs::create_directories(folder / name);
     return (folder / name).string();
   };
-  const round::StepClock clock{round.proposal.contribute_until - 1000, std::chrono::milliseconds(60'000), {}};
+  const std::uint64_t now = round.proposal.contribute_until - 1000;
+  const round::StepClock clock{[now] { return now; }, std::chrono::milliseconds(60'000), {}};
   std::printf("L = %zu, %d sites, %d key holders\n", round.length, sites, holders);
 
   const auto alone = round::make_exchange(in("alone"));

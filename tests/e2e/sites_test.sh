@@ -295,12 +295,36 @@ END
   check "50 records are there" test "$(wc -l <"$work/five/samples.csv")" = 51
 }
 
+# What people change at a site while it waits counts at once.
+changed() {
+  local name round
+  make_consortium
+  study >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  ends 0 coordinator charter --title Stays
+  for name in north south west; do ends 0 site join "$work/$name"; done
+  { echo days,ward; for i in {1..60}; do echo "$((i % 40)),medicine"; done; } >"$work/north/stays.csv"
+  sed -i -e 's/^format = .*/format = "csv"/' -e 's/^features = .*/features = "stays.csv"/' -e 's/^largest_epsilon = .*/largest_epsilon = 1.0/' "$work/north/site.toml"
+  ends 0 coordinator propose --config "$work/study.toml" --title stays
+  round=$(basename "$(compgen -G "$exchange/*-proposal.mfm")" -proposal.mfm)
+  "$MUFFLE" site run --site "$work/north" --every 0.2 >"$work/run.log" 2>&1 &
+  local run=$!
+  check "it waits for a person" within 60 grep -q 'waits for approvals' "$work/run.log"
+  sed -i 's/^largest_epsilon = .*/largest_epsilon = 0.5/' "$work/north/site.toml"
+  check "a limit that was lowered binds at once" within 60 grep -q "declined with the code 'policy'.*epsilon" "$work/run.log"
+  ends 0 coordinator abandon
+  local code=0
+  wait "$run" || code=$?
+  check "it ends with the round" test "$code" = 69
+  check "nothing was contributed" test -z "$(compgen -G "$exchange/$round-contribution-*")"
+}
+
 # A site's act as a job of several ranks, and by muffle-site; the same round.
 ranks() {
   local site_program name r
   site_program=$(dirname "$MUFFLE")/muffle-site
   make_consortium
-  study | sed 's/^\[data\]/&\non_error = "reject-file"/' >"$work/study.toml"
+  study >"$work/study.toml"
   schema >"$work/stays.schema.toml"
   ends 0 coordinator charter --title Stays
   for name in north south west; do
@@ -311,12 +335,19 @@ ranks() {
     ends 0 "$site_program" site join --site "$work/$name"
   done
   says 0 'waits for|no round of this party' site step "$work/north"
+  # What records hold must not decide who contributes.
+  says 78 'not for rounds between institutions' coordinator propose --config "$work/study.toml" --set data.on_error=reject-file --title stays
+  sed -i 's/^on_error = .*/on_error = "reject-file"/' "$work/north/site.toml"
+  says 78 'not for rounds between institutions' site step "$work/north"
+  sed -i 's/^on_error = .*/on_error = "clamp"/' "$work/north/site.toml"
   ends 0 coordinator propose --config "$work/study.toml" --title stays
-  # A bad record in the last rank's part: all end with the code, nobody is charged.
+  says 0 'does not fit the schema decides nothing' site show "$work/north"
   echo 12,nowhere >>"$work/north/stays.csv"
+  # A line that is no row in the last rank's part: all end with the code, nobody is charged.
+  echo 12,medicine,nowhere >>"$work/north/stays.csv"
   each "$work/said" 3 site step --site "$work/north" >"$work/log" 2>&1 || true
   check "all ranks end with 65 where one has a bad record" test "$(cat "$work"/said/*.code | tr '\n' ' ')" = "65 65 65 "
-  check "nobody says which record it is" test -z "$(grep -rE 'nowhere|record 6[01]|line 62' "$work"/said)"
+  check "nobody says which record it is" test -z "$(grep -rE 'nowhere|record 6[012]|line 6[23]' "$work"/said)"
   check "and nothing was charged" test -z "$(grep -l INTENT "$work/north/ledger.jsonl" 2>/dev/null)"
   sed -i '$d' "$work/north/stays.csv"
   says 2 'muffle-site is one process' on_ranks 2 "$site_program" site step --site "$work/north"
@@ -326,6 +357,7 @@ ranks() {
   says 0 "waits for the coordinator's seal" on 2 site step --site "$work/north"
   check "again, on other ranks: the same contribution" cmp "$work/first" "$work/north/outbox/"*-contribution-*.mfm
   says 0 'contributed, for charge' on 2 site step --site "$work/south"
+  sed -i '1!d' "$work/west/stays.csv" # no record at all: nobody hears of it
   says 0 'contributed, for charge' "$site_program" site step --site "$work/west"
   ends 0 coordinator step
   for name in north south; do says 0 'opened the sum of 3' on 2 site step --site "$work/$name"; done

@@ -148,6 +148,26 @@ TEST(Disclosure, CopiedRowsAreFound) {
   ASSERT_EQ(found.inferences.size(), 1u);
 }
 
+TEST(Disclosure, ManySamplesNearOneRecordAreWorthOne) {
+  const Rows real = rows_of(1, 600), held_out = rows_of(2, 600);
+  Rows samples = rows_of(3, 600);
+  for (std::size_t j = 0; j < 6; ++j) samples.values[j].assign(600, real.values[j][0]);
+  const Interval nearer = attack(real, held_out, samples, {}).nearer_to_members;
+  EXPECT_EQ(nearer.value, 1.0);
+  EXPECT_LT(nearer.low, 0.5);  // one record tells as much as a coin that fell once
+}
+
+TEST(Attacks, ReachGrowsWithTheNumberOfIntervals) {
+  EXPECT_NEAR(reach_of(1), kReach95, 1e-9);
+  EXPECT_NEAR(reach_of(4), 2.497705, 1e-5);  // the normal law's quantile of 1 - 0.05 / 8
+  const std::vector<double> members{0.1, 0.4, 0.5, 0.9}, others{0.2, 0.3, 0.6, 0.8};
+  const Interval one = area_under_curve(members, others),
+                 of_four = area_under_curve(members, others, reach_of(4));
+  EXPECT_EQ(one.value, of_four.value);
+  EXPECT_LT(of_four.low, one.low);
+  EXPECT_GT(of_four.high, one.high);
+}
+
 TEST(Disclosure, CopiesAreEqualInEveryValue) {
   // Samples that stand at the same places among held-out rows are no copies: the held-out rows have two
   // values only.

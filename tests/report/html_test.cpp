@@ -58,12 +58,63 @@ TEST(Html, AxesEndAtARoundShareAndNeverBeyondAll) {
   const auto end_of = [&](double bar, double high) {
     chart.bars = {bar, 1 - bar};
     chart.band = {std::pair(bar, high), std::nullopt};
+    chart.real = {0, 0.4};  // no bar is far higher than all others
     const std::string svg = bar_chart(chart);
     const auto at = svg.find("%</text>");
     return std::stod(svg.substr(svg.rfind('>', at) + 1));
   };
   EXPECT_EQ(end_of(0.97, 1.2), 100);
   EXPECT_EQ(end_of(0.5, 0.56), 60);
+}
+
+TEST(Html, OneBarThatIsFarHigherIsCut) {
+  BarChart chart;
+  chart.labels = {"a", "b", "c"};
+  chart.bars = {0.92, 0.05, 0.03};
+  const std::string cut = bar_chart(chart);
+  EXPECT_NE(cut.find("class=\"gap\""), std::string::npos);
+  EXPECT_NE(cut.find("92.0 %, cut"), std::string::npos);
+  EXPECT_NE(cut.find(">5%</text>"), std::string::npos);  // where the axis ends
+  chart.bars = {0.55, 0.25, 0.2};
+  EXPECT_EQ(bar_chart(chart).find("gap"), std::string::npos);
+  chart.bars = {0.92, 0.05, 0.03};
+  chart.real = {0.4, 0.55, 0.05};  // what differs is not hidden
+  EXPECT_EQ(bar_chart(chart).find("gap"), std::string::npos);
+}
+
+TEST(Html, TextsBelowAnAxisStandBesideOneAnother) {
+  BarChart chart;
+  for (int i = 0; i < 24; ++i) {
+    chart.labels.push_back("a-name-of-a-bar");
+    chart.bars.push_back(1.0 / 24);
+  }
+  const auto lefts = [&] {
+    const std::string svg = bar_chart(chart);
+    std::vector<std::pair<double, std::size_t>> out;  // where each begins, and its letters
+    for (std::size_t at = svg.find("y=\"142\">"); at != std::string::npos;
+         at = svg.find("y=\"142\">", at + 1)) {
+      const std::size_t x = svg.rfind("x=\"", at) + 3, text = at + 8;
+      out.emplace_back(std::stod(svg.substr(x)), svg.find('<', text) - text);
+    }
+    return out;
+  };
+  for (const bool numbers : {false, true}) {
+    if (numbers) {
+      for (int i = 0; i < 24; ++i) chart.ticks.push_back("2024-01-01");
+    }
+    const auto at = lefts();
+    ASSERT_GE(at.size(), 3u);
+    for (std::size_t k = 0; k < at.size(); ++k)
+      EXPECT_LE(at[k].first + 5.0 * static_cast<double>(std::min<std::size_t>(at[k].second, 14)),
+                k + 1 < at.size() ? at[k + 1].first : 341.0);
+  }
+}
+
+TEST(Html, WordsThatAreTooLongForAColumnAreBroken) {
+  Page page;
+  page.table({{}, {{"short words of a long text, which is not broken", std::string(64, 'f')}}});
+  EXPECT_NE(page.html().find("<td>short"), std::string::npos);
+  EXPECT_NE(page.html().find("<td class=\"l\">fff"), std::string::npos);
 }
 
 TEST(Html, NamesOfAMapLieInsideOfIt) {
@@ -85,7 +136,7 @@ TEST(Html, AMarkStandsOnEverySectionAndPage) {
   for (std::size_t at = html.find("class=\"mark\">PRIVATE"); at != std::string::npos;
        at = html.find("class=\"mark\">PRIVATE", at + 1))
     ++marks;
-  EXPECT_EQ(marks, 3u);  // at the top, and of each section
+  EXPECT_EQ(marks, 2u);  // at the top, right above the first section, and of each other section
   EXPECT_NE(html.find("<div class=\"every\">PRIVATE</div>"), std::string::npos);
   EXPECT_NE(html.find("<meta name=\"muffle-report\" content=\"private\">"), std::string::npos);
 }

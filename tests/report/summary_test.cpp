@@ -1,8 +1,11 @@
 // What a summary calls good and bad.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 
+#include "muffle/privacy/accountant.hpp"
+#include "report/rules.hpp"
 #include "report/sections.hpp"
 
 namespace muffle::report {
@@ -77,7 +80,8 @@ TEST_F(SummaryTest, TheAttackThatFindsMostIsJudged) {
 TEST_F(SummaryTest, AColumnThatIsGuessedOfMembersAloneIsTold) {
   Disclosure found;
   found.attacks = {{"one", {0.5, 0.45, 0.55}, {0.01, 0.0, 0.04}}};
-  found.inferences = {{0, {0.9, 0.88, 0.92}, {0.7, 0.67, 0.73}}, {1, {0.7, 0.67, 0.73}, {0.7, 0.67, 0.73}}};
+  found.inferences = {{0, {0.9, 0.88, 0.92}, {0.7, 0.67, 0.73}, {0.2, 0.16, 0.24}},
+                      {1, {0.7, 0.67, 0.73}, {0.7, 0.67, 0.73}, {0.0, -0.04, 0.04}}};
   real_.disclosure = found;
   EXPECT_TRUE(is_bad("Of 2 columns that were guessed from the others 1 is guessed better"));
   EXPECT_FALSE(is_bad("not to be told from a coin"));
@@ -129,6 +133,103 @@ TEST_F(SummaryTest, WhatHoldsOfMoreRecordsThanWerePromisedIsSaid) {
   said = summary();
   EXPECT_EQ(said.find("not checked"), std::string::npos);
   EXPECT_NE(said.find("&#39;patient&#39; names, others do not count"), std::string::npos) << said;
+}
+
+TEST_F(SummaryTest, AGuaranteeIsJudgedByItself) {
+  release::Artifact& a = *m_.verification.artifact;
+  a.is_private = true;
+  a.max_records_per_person = 1;
+  a.noise.delta = 1e-5;
+  const auto with = [&](double epsilon, double mu) {
+    a.noise.epsilon = epsilon;
+    a.noise.noise_multiplier = 1 / mu;
+  };
+  with(1, 0.268051);
+  EXPECT_FALSE(is_bad("The guarantee is strong"));
+  EXPECT_FALSE(is_bad("is right in 55.4 % of the cases at most"));  // Phi(0.134) = 0.5533, rounded up
+  with(10, 2.0);
+  EXPECT_TRUE(is_bad("neither strong (epsilon up to 1) nor weak"));
+  EXPECT_TRUE(is_bad("is right in 84.2 % of the cases at most"));
+  with(11, 2.2);
+  EXPECT_TRUE(is_bad("The guarantee is weak"));
+  // An attack that found nothing does not stand alone.
+  Disclosure nothing;
+  nothing.others = 100;
+  nothing.attacks = {{"one", {0.5, 0.45, 0.55}, {0.01, 0.0, 0.04}}};
+  real_.disclosure = nothing;
+  EXPECT_FALSE(is_bad("The best of all attackers may reach an area of 0.940"));  // Phi(2.2 / sqrt(2))
+}
+
+TEST_F(SummaryTest, WhatIsLeftOfABudgetIsSaid) {
+  release::Artifact& a = *m_.verification.artifact;
+  a.is_private = true;
+  a.ledger_charge = "this one";
+  a.noise.epsilon = 1;
+  a.noise.delta = 1e-5;
+  a.noise.noise_multiplier = 1 / 0.268051;
+  EXPECT_FALSE(is_bad("not looked at: no ledger was named"));
+  privacy::LedgerState& ledger = m_.verification.ledger.emplace();
+  ledger.data_id = "people";
+  ledger.charges.emplace_back();
+  ledger.charges[0].id = "this one";
+  ledger.charges[0].time = "2026-11-27T12:34:56Z";
+  ledger.spent_squares = 0.268051 * 0.268051;
+  EXPECT_FALSE(is_bad("in 1 release; there is no budget"));
+  EXPECT_FALSE(is_bad("2026-11-27"));
+  ledger.budget = privacy::Budget::from_epsilon(3, 1e-5);
+  Page page;
+  public_summary(m_, page);
+  const std::string text = "one more release may have epsilon ";
+  const auto at = page.html().find(text);
+  ASSERT_NE(at, std::string::npos) << page.html();
+  const double left = std::stod(page.html().substr(at + text.size()));
+  const double mu = std::sqrt(ledger.budget->mu * ledger.budget->mu - ledger.spent_squares);
+  EXPECT_NEAR(left, privacy::epsilon_for(1e-5, mu), 0.01);
+  EXPECT_LE(left, privacy::epsilon_for(1e-5, mu));
+  ledger.spent_squares = 1.0;  // more than there was
+  EXPECT_FALSE(is_bad("nothing is left"));
+}
+
+TEST_F(SummaryTest, RulesThatSyntheticRowsBreakAreNamed) {
+  schema::Table table;
+  for (const char* name : {"age", "ward", "icd10"}) table.columns.emplace_back().name = name;
+  table.columns[0].type = schema::ColumnType::kInteger;
+  table.columns[0].hi = 99;
+  table.columns[0].edges = {0, 100};
+  table.columns[1].values = {{"a", {}}, {"b", {}}, {"c", {}}};
+  schema::Constraint adult, among, where;
+  adult.columns = {0};
+  adult.op = schema::Constraint::Op::kAtLeast;
+  adult.value = 18;
+  among.kind = schema::Constraint::Kind::kAmong;
+  among.columns = {1, 2};
+  among.allowed = {{0, 0}, {0, 1}, {1, 2}};
+  table.constraints = {adult, among};
+  m_.verification.artifact->schema.table = std::make_shared<const schema::Table>(table);
+  Rows& rows = m_.samples.emplace();
+  rows.labels.assign(50, 0);
+  rows.breaks = {0, 0};
+  EXPECT_FALSE(
+      is_bad("None of 50 synthetic rows breaks a rule of the schema: &#39;age&#39; &gt;= 18; "
+             "&#39;ward&#39; and &#39;icd10&#39; are one of the 3 combinations"));
+  rows.breaks = {0, 7};
+  rows.breaks_any = 7;
+  EXPECT_TRUE(is_bad("7 of 50 synthetic rows break a rule of the schema: &#39;ward&#39;"));
+  // The other kinds, and what holds because of how columns are made.
+  where.kind = schema::Constraint::Kind::kImplies;
+  where.columns = {1, 1};
+  where.when = {0};
+  where.then = {1, 2};
+  schema::Constraint sum;
+  sum.kind = schema::Constraint::Kind::kSum;
+  sum.columns = {0, 1, 2};
+  table.constraints = {where, sum};
+  table.columns[2].determined = schema::Determination{1, {}};
+  table.columns[0].since = 1;
+  EXPECT_EQ(rules_of(table),
+            (std::vector<std::string>{"where 'ward' is a, 'ward' is b or c", "'age' = 'ward' + 'icd10'"}));
+  EXPECT_EQ(made_so(table),
+            (std::vector<std::string>{"'age' is never before 'ward'", "'icd10' is what goes with 'ward'"}));
 }
 
 TEST_F(SummaryTest, FailedChecksAreTold) {

@@ -40,6 +40,34 @@ TEST(Bins, EveryValueIsInOneAndMissingOnesInTheLast) {
   }
 }
 
+TEST(Bins, TicksAreWhereBinsBegin) {
+  const Column column = number(0, 100, {0, 50, 101}, true);
+  const std::vector<double> values{0, 1, 5, 5, 7, 20, 100, kMissing};
+  const Bins bins = Bins::to_draw(column, values, nullptr, 5);
+  EXPECT_EQ(bins.ticks(), (std::vector<std::string>{"0", "4", "8", "12", "16", "20", "100"}));
+  EXPECT_EQ(bins.count(), 7u);  // what is farther out is in the last, and then the missing value
+  EXPECT_TRUE(Bins::to_draw(categories(2), std::vector<double>{0, 1}).ticks().empty());
+}
+
+TEST(Columns, ShortTextsAreOfDatesAndDays) {
+  Column column = number(0, 1e9, {0, 2e9});
+  EXPECT_EQ(column.short_text(5), "5");
+  EXPECT_EQ(column.short_text(123456789), "123456789");
+  EXPECT_EQ(column.short_text(1234567890), "1.23e+09");
+  column.schema->type = schema::ColumnType::kDatetime;
+  EXPECT_EQ(column.short_text(86400), "1970-01-02");
+  column.schema->since = 0;
+  EXPECT_EQ(column.short_text(86400 * 0.202777), "0.203 d");
+}
+
+TEST(Distances, AtCutsWhatLiesBetweenThemIsNotSeen) {
+  const std::vector<double> one{1, 2, 3, 6, kMissing}, other{3, 3, 3, 6};
+  EXPECT_DOUBLE_EQ(distance_at(one, other, {5}), 0.0);
+  EXPECT_DOUBLE_EQ(distance_at(one, other, {3, 5}), 0.5);
+  EXPECT_EQ(distance_at({}, other, {5}), 1.0);
+  EXPECT_EQ(distance_at({}, {kMissing}, {5}), 0.0);
+}
+
 TEST(Bins, ManyCategoriesAreTheMostFrequentAndOthers) {
   const Column column = categories(50);
   std::vector<double> values;

@@ -54,7 +54,9 @@ struct ConsortiumOfFolders {
   std::filesystem::path shares_of(std::size_t h) const { return of(world.holders[h]) / "shares"; }
   std::uint64_t before() const { return round.proposal.contribute_until - 1000; }
   std::uint64_t after() const { return round.proposal.contribute_until + 1000; }
-  StepClock clock(std::uint64_t now) const { return {now, std::chrono::milliseconds(2000), {}}; }
+  StepClock clock(std::uint64_t now) const {
+    return {[now] { return now; }, std::chrono::milliseconds(2000), {}};
+  }
 
   StepReport site(std::size_t i, std::uint64_t now) { return site(i, now, *exchange); }
   StepReport site(std::size_t i, std::uint64_t now, Exchange& through) {

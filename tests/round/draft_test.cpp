@@ -209,6 +209,18 @@ TEST_F(ConsortiumFolder, WhatTheTheoremRefusesIsNotProposed) {
   expect_error(ExitCode::kConfig, {}, [&] { draft(all, {.holders = {"NORTH", "SOUTH"}}); });  // m >= 3
 }
 
+TEST_F(ConsortiumFolder, NothingIsProposedThatRefusesFilesForWhatRecordsHold) {
+  const SmallConsortium all;
+  put_all(all);
+  release::ReleasePlan plan = SmallConsortium::plan();
+  plan.schema.on_error = schema::OnError::kRejectFile;
+  const Wishes wishes{.contribute_until = kThen + 10, .open_until = kThen + 20, .stand_in_until = kThen + 30};
+  expect_error(ExitCode::kConfig, {"data.on_error", "clamp"},
+               [&] { draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, wishes); });
+  plan.schema.on_error = schema::OnError::kClamp;
+  EXPECT_NO_THROW(draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, wishes));
+}
+
 TEST_F(ConsortiumFolder, TheProposalSaysItsNoiseForEveryNumberOfContributions) {
   const SmallConsortium all;
   const std::string words = proposal_in_words(all.round(all.proposal()));

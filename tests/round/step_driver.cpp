@@ -36,7 +36,7 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
   const round::ProposedRound round = proposed(*exchange);
   const crypto::SiteKey key = crypto::SiteKey::load(world / "party.key");
   const fs::path party = world / "party", round_key = world / "round.key";
-  const round::StepClock clock{now, std::chrono::milliseconds(60'000), {}};
+  const round::StepClock clock{[now] { return now; }, std::chrono::milliseconds(60'000), {}};
   if (role == "site") {
     const auto sums = [&](const round::ProposedRound&) {
       return round::OwnSums{embed::TestAccess::make(std::vector<std::uint64_t>(round.length, 7)), 0};

@@ -163,6 +163,91 @@ TEST(Steps, UnderReplaceOneRecordsAreCountedAndBounded) {
                [&] { more.site(0, more.before()); });
 }
 
+/// An active coordinator's question for nothing: does a site have a record that this schema lacks? Its step
+/// would fail, and nobody be charged.
+TEST(Steps, AProposalThatRefusesFilesForWhatRecordsHoldIsNone) {
+  ReleasePlan plan = plan_of(0);
+  plan.schema.on_error = schema::OnError::kRejectFile;
+  expect_error(ExitCode::kProtocol, {"refuses files for what their records hold", "free of charge"}, [&] {
+    ConsortiumOfFolders c({4, 4, 3, 1, 3, 1, 0}, plan);
+  });
+}
+
+/// What is left to ask so: whether files keep to their format. Each such answer takes a person's act.
+TEST(Steps, RecordsThatCannotBeSummedStopASiteInAllOtherRoundsUntilSomebodyHasLooked) {
+  ConsortiumOfFolders c;
+  const auto step = [&](const ProposedRound& round, const char* problem) {
+    ContributorJob job = c.job_of(0, c.before());
+    job.sum_records = [&, problem](const ProposedRound& asked) {
+      if (problem != nullptr) throw DataError(problem);
+      return OwnSums{embed::TestAccess::make(World::sums_of(asked, 0)), 0};
+    };
+    return contributor_step(round, *c.exchange, job);
+  };
+  // The same parties, asked another question.
+  Proposal question = c.round.proposal;
+  question.title = "another";
+  SignedHeader header{.kind = MessageKind::kProposal};
+  header.body = body_of(question);
+  const ProposedRound other(
+      parse_message(message_bytes(sign(std::move(header), c.world.coordinator)), "other"), "other");
+  expect_error(ExitCode::kData, {"a bare quote"}, [&] { step(c.round, "a bare quote"); });
+  for (const char* problem : {static_cast<const char*>(nullptr), "another column"})
+    expect_error(ExitCode::kData,
+                 {"could not be summed for the round " + short_id(c.round.id), "No record was read"},
+                 [&] { step(other, problem); });
+  expect_error(ExitCode::kData, {"a bare quote"}, [&] { step(c.round, "a bare quote"); });
+  // A person mends the files, or takes the note away.
+  const fs::path note = c.of(c.world.sites[0]) / "records-refused";
+  ASSERT_TRUE(fs::exists(note));
+  EXPECT_EQ(c.draws, 0);
+  EXPECT_SAYS(step(c.round, nullptr).done, "contributed, for charge");
+  EXPECT_FALSE(fs::exists(note));
+  EXPECT_SAYS(step(other, nullptr).done, "contributed, for charge");
+  // What the network or the disk does is no answer.
+  ConsortiumOfFolders d;
+  ContributorJob job = d.job_of(0, d.before());
+  job.sum_records = [](const ProposedRound&) -> OwnSums { throw CommError("a rank is gone"); };
+  EXPECT_ANY_THROW(contributor_step(d.round, *d.exchange, job));
+  EXPECT_FALSE(fs::exists(d.of(d.world.sites[0]) / "records-refused"));
+}
+
+/// Summing takes hours. What is decided meanwhile counts: nothing is charged or drawn.
+TEST(Steps, ConsentAndTheDayAreAskedAgainOnceRecordsAreSummed) {
+  const auto after_summing = [](const char* says, const auto& meanwhile) {
+    SCOPED_TRACE(says);
+    ConsortiumOfFolders c;
+    for (const std::size_t i : {1u, 2u, 3u}) c.site(i, c.before());
+    const int draws = c.draws;
+    std::uint64_t now = c.before();
+    ContributorJob job = c.job_of(0, now);
+    job.clock.now = [&] { return now; };
+    job.sum_records = [&](const ProposedRound& asked) {
+      meanwhile(c, now);
+      return OwnSums{embed::TestAccess::make(World::sums_of(asked, 0)), 0};
+    };
+    const StepReport report = contributor_step(c.round, *c.exchange, job);
+    EXPECT_SAYS(report.done, says);
+    EXPECT_TRUE(report.waits.empty()) << all_of(report.waits);
+    EXPECT_EQ(c.draws, draws);
+    EXPECT_FALSE(c.is_in_exchange(c.contribution_of(0)));
+    EXPECT_TRUE(privacy::read_ledger(c.ledger(0)).charges.empty());
+  };
+  after_summing("this site has declined", [](ConsortiumOfFolders& c, std::uint64_t&) { c.decline(0); });
+  after_summing("has abandoned the round", [](ConsortiumOfFolders& c, std::uint64_t&) {
+    const CoordinatorJob job{c.world.coordinator, c.of(c.world.coordinator), c.clock(c.before()), "1.2.3"};
+    abandon_round(c.round, *c.exchange, job, AbandonCode::kPerson);
+  });
+  after_summing("sealed without this site",
+                [](ConsortiumOfFolders& c, std::uint64_t&) { c.coordinator(c.after()); });
+  after_summing("contributions were wanted until", [](ConsortiumOfFolders& c, std::uint64_t& now) {
+    now = c.round.proposal.contribute_until + 1;
+  });
+  after_summing("a limit was lowered", [](ConsortiumOfFolders& c, std::uint64_t&) {
+    c.verdict = {SiteVerdict::Answer::kNo, "a limit was lowered"};
+  });
+}
+
 // The one call after another that a crash may fall between.
 TEST(Steps, AChargeWithoutAContributionIsSpentAndNothingIsDrawnAgain) {
   ConsortiumOfFolders c;

@@ -195,6 +195,7 @@ TEST_F(PolicyTest, UnknownSitesCountAsCurious) {
   EXPECT_THAT(v.why(), ::testing::AllOf(::testing::HasSubstr("colluding sites"), ::testing::HasSubstr("WEST"),
                                         ::testing::HasSubstr("colluding key holders")));
   policy.colluding_sites = policy.colluding_holders = 0;  // t = t_h = 1 then covers WEST
+  policy.least_contributions = 1;
   EXPECT_EQ(verdict().answer, Answer::kYes);
   pins.peers.pop_back();
   EXPECT_EQ(verdict().answer, Answer::kWait);
@@ -211,6 +212,15 @@ TEST_F(PolicyTest, FewerColludingThanTheSiteAsksForIsBrokenWhoeverIsPinned) {
 TEST_F(PolicyTest, LeastContributions) {
   policy.least_contributions = 3;
   expect_broken("contributions");
+  proposal.parties.least = 3;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, SitesThatMayBeInventedMakeNoCrowd) {
+  policy.colluding_sites = policy.colluding_holders = 0;
+  pins.peers.pop_back();  // WEST, of whom t = 1 is told: k = 2 may be this site and an invention
+  expect_waits("contributions");
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("1 at least of sites that you know"));
   proposal.parties.least = 3;
   EXPECT_EQ(verdict().answer, Answer::kYes);
 }

@@ -85,6 +85,7 @@ struct ReportCommand {
   std::string release, model, samples;  ///< files; empty: in `run`, if there
   std::string ledger;                   ///< of the data set; empty: it is not looked at
   std::string out;                      ///< empty: report.html, or report-private.html, in `run`
+  std::string about;                    ///< who makes it, when, for what; empty: it does not say
   bool is_private = false;              ///< with real records beside
 };
 /// @param sources  of a private one: which records. Others are refused with any (UsageError).

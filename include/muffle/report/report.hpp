@@ -14,6 +14,8 @@ struct PublicFiles {
   std::filesystem::path release;
   std::filesystem::path model, samples;  ///< empty: there is none
   std::filesystem::path ledger;          ///< of its data set; empty: not looked at
+  /// Of whoever makes the report: who, when, for what. Shown as it is, at the top; empty: nothing is.
+  std::string about = {};
 };
 
 /// Real rows beside them. PRIVATE.

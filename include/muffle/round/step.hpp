@@ -41,9 +41,10 @@ std::filesystem::path drafts(const std::filesystem::path& party);
 /// How long after a round's last day its parties still wait for the proposal of the next one: 30 days.
 inline constexpr std::uint64_t kNextRoundWithin = 30 * std::uint64_t{86'400};
 
-/// By what a party tells the time, and how it waits. Seconds since 1970.
+/// By what a party tells the time, and how it waits.
 struct StepClock {
-  std::uint64_t now = 0;
+  /// Seconds since 1970. Asked whenever it matters: a step can take hours.
+  std::function<std::uint64_t()> now;
   std::chrono::milliseconds lock_deadline{60'000};  ///< of its ledger or journal
   Heartbeat heartbeat{};
 };
@@ -69,7 +70,7 @@ struct ContributorJob {
   std::filesystem::path folder;  ///< the site's own
   release::ChargeBook book;      ///< its ledger
   StepClock clock;
-  std::function<SiteVerdict()> verdict;
+  std::function<SiteVerdict()> verdict;  ///< as of now: asked before records are summed, and after
   /// Sums the site's records for this round of the proposal's plan. Called once its policy and its ledger
   /// have said yes, before anything is charged.
   std::function<OwnSums(const ProposedRound&)> sum_records;

@@ -1,0 +1,97 @@
+#include "judgement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sections.hpp"
+
+namespace muffle::report {
+namespace {
+
+constexpr double kGood = 0.03;  ///< of a single column, below held-out rows
+constexpr double kWay = 0.75;   ///< of the way from independent columns to held-out rows
+
+std::string with_interval(const Interval& i, int digits) {
+  return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", i.value, digits, i.low, digits, i.high, digits);
+}
+
+}  // namespace
+
+void judge_scores(const TableScores& s, std::vector<std::string>& good, std::vector<std::string>& bad) {
+  std::string pairs = fmt::format(
+      "Pairs of columns: {:.3f} of 1; independent columns with the same margins reach "
+      "{:.3f}",
+      s.pairs, s.independent_pairs);
+  if (s.all.empty()) {
+  } else if (s.pairs <= s.independent_pairs) {
+    bad.push_back(pairs + ". The model's pairs are no better than none.");
+  } else if (!s.held_out_pairs) {
+    bad.push_back(pairs + ". Without held-out rows nobody can say how much of what there is that is.");
+  } else if (*s.held_out_pairs <= s.independent_pairs) {
+    bad.push_back(
+        fmt::format("{}, and other real rows {:.3f}: too few rows, or too little in pairs, to judge by.",
+                    pairs, *s.held_out_pairs));
+  } else {
+    const double way = (s.pairs - s.independent_pairs) / (*s.held_out_pairs - s.independent_pairs);
+    (way >= kWay ? good : bad)
+        .push_back(fmt::format("{}, and other real rows {:.3f}: {:.0f} % of the way (good from {:.0f} % on).",
+                               pairs, *s.held_out_pairs, 100 * std::min(way, 1.0), 100 * kWay));
+  }
+  const double ceiling = s.held_out_shapes.value_or(1.0);
+  (s.shapes >= ceiling - kGood ? good : bad)
+      .push_back(fmt::format(
+          "Single columns: {:.3f} of 1{} (good up to {} below).", s.shapes,
+          s.held_out_shapes ? fmt::format(", where other real rows reach {:.3f}", ceiling) : "", kGood));
+}
+
+void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> most,
+                      std::vector<std::string>& good, std::vector<std::string>& bad) {
+  if (!d) {
+    bad.emplace_back(
+        "Nothing is held out (data.test_features), so nothing can be said of disclosure, nor of how good "
+        "real rows would be.");
+    return;
+  }
+  if (not_comparable(*d)) {
+    bad.emplace_back(
+        "Held-out rows are not comparable with the release's (chance alone says so in one report of "
+        "80), so the attacks say nothing of disclosure.");
+    return;
+  }
+  if (d->attacks.empty()) {
+    bad.push_back(
+        fmt::format("Too few rows to say anything of disclosure: attacks need {} of the release and twice "
+                    "as many held-out ones.",
+                    kFewestCandidates));
+    return;
+  }
+  const Attack& worst =
+      *std::max_element(d->attacks.begin(), d->attacks.end(),
+                        [](const auto& a, const auto& b) { return a.area.low < b.area.low; });
+  const bool found = worst.area.low > 0.5 || worst.found.low > kFalseShare;
+  (found ? bad : good)
+      .push_back(fmt::format(
+          "Of {} attacks that guess who was in the data the one that finds most has an area under "
+          "its curve of {}, and finds {} of members at 1 % false ones: {}.{}",
+          d->attacks.size(), with_interval(worst.area, 3), with_interval(worst.found, 3),
+          found ? "better than a coin, which chance alone does in one report of 40 at most, so look at the "
+                  "section on disclosure"
+                : "not to be told from a coin's, 0.5 and 0.01",
+          most ? fmt::format(" The best of all attackers may reach an area of {:.3f}: that is what the "
+                             "guarantee allows.",
+                             *most)
+               : ""));
+  std::vector<std::size_t> guessed;
+  for (const Inference& i : d->inferences) {
+    if (i.apart.low > 0) guessed.push_back(i.column);
+  }
+  if (!guessed.empty())
+    bad.push_back(
+        fmt::format("Of {} columns that were guessed from the others {} {} guessed better of the release's "
+                    "own people than of "
+                    "held-out ones. Chance alone does that in one report of 40.",
+                    d->inferences.size(), guessed.size(), guessed.size() == 1 ? "is" : "are"));
+}
+
+}  // namespace muffle::report

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results.hpp"
+
+// Verdicts on what was computed from real rows: each adds to what a summary calls good and bad. PRIVATE.
+namespace muffle::report {
+
+void judge_scores(const TableScores& s, std::vector<std::string>& good, std::vector<std::string>& bad);
+/// By the attack that finds most. @param d  none: nothing is held out
+/// @param most  the area that the guarantee lets the best of all attackers reach; none: there is no guarantee
+void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> most,
+                      std::vector<std::string>& good, std::vector<std::string>& bad);
+
+}  // namespace muffle::report
