@@ -127,6 +127,18 @@ TEST(DayAndTime, WhatIsAskedForAndCannotBeIsRefused) {
       [] { (void)table_of(seen() + an_entry("seen (time of day)", "integer", "lo = 0\nhi = 1")); });
 }
 
+TEST(DayAndTime, WhatIsWrongAboutADatetimeIsSaidOfIt) {
+  for (const auto& [keys, what] : {
+           std::pair{"lo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:10\"\nstep = 1800",
+                     "column 'seen': hi must be lo and a whole number of steps"},
+           {"format = \"%d.%m.%Y %H:%M\"\nlo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:00\"\nstep = 1",
+            "column 'seen': its format cannot write a step of 1"},
+           {"lo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:00\"\nstep = 0.5",
+            "column 'seen': lo or step cannot be written"},
+       })
+    expect_error(ExitCode::kConfig, {what}, [&] { (void)table_of(an_entry("seen", "datetime", keys)); });
+}
+
 TEST(DayAndTime, ImplicationsOfAMissingDatetimeStayWhatTheyAre) {
   const Table table = table_of(seen("missing = [\"\"]") +
                                "[[constraints]]\nkind = \"implies\"\nif = { column = \"ward\", is = [\"b\"] "
