@@ -7,6 +7,7 @@
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/private_file.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/synth/listed_samples.hpp"
 #include "run_folder.hpp"
@@ -100,7 +101,12 @@ void evaluate(Context& context, const std::filesystem::path& given,
       metrics.update({{"format", "muffle-metrics"}, {"version", 1}});
       if (!samples_are_private(description)) metrics["is_private"] = false;
       if (listed) metrics["samples_hash"] = listed->hash;
-      write_file_atomically(file, metrics.dump(2) + "\n");
+      const std::string text = metrics.dump(2) + "\n";
+      if (reads_records) {  // not covered by the guarantee: this user's alone
+        write_private_file(file, text);
+      } else {
+        write_file_atomically(file, text);
+      }
       spdlog::info("evaluate: {}", file.string());
     });
     mark_done(context.comm, work, {kMetricsFile});

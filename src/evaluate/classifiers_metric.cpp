@@ -7,25 +7,20 @@
 namespace muffle::evaluate {
 namespace {
 
-nlohmann::json to_json(const std::vector<Score>& scores, const Fineness& fine) {
-  nlohmann::json out = nlohmann::json::object();
-  for (const Score& s : scores)
-    out[s.name] = {{"accuracy", fine.share(s.accuracy)}, {"macro_f1", fine.share(s.macro_f1)}};
-  return out;
-}
-
-std::string table_of(const ClassifierReport& report, const Fineness& of_own) {
-  std::string table = fmt::format("{:22} {:>10} {:>10}", "trained on synthetic", "accuracy", "macro F1");
-  if (!report.real.empty()) table += fmt::format(" {:>14} {:>10}", "real: accuracy", "macro F1");
-  table += "\n";
+FoundTable table_of(const ClassifierReport& report, const Fineness& of_own) {
+  FoundTable table{"trained on synthetic", {"accuracy", "macro F1"}, {}};
+  if (!report.real.empty()) table.columns.insert(table.columns.end(), {"real: accuracy", "real: macro F1"});
+  const auto add = [](FoundTable::Row& row, const Score& s, const char* under, const Fineness& fine) {
+    row.cells.push_back(fine.share_cell(s.accuracy, {under, s.name, "accuracy"}));
+    row.cells.push_back(fine.share_cell(s.macro_f1, {under, s.name, "macro_f1"}));
+  };
   for (const Score& s : report.synthetic) {
-    table += fmt::format("{:22} {:10.4f} {:10.4f}", s.name, s.accuracy, s.macro_f1);
+    FoundTable::Row& row = table.rows.emplace_back();
+    row.name = s.name;
+    add(row, s, "classifiers", {});
     for (const Score& r : report.real) {
-      if (r.name == s.name)
-        table +=
-            fmt::format(" {:14.{}f} {:10.{}f}", r.accuracy, of_own.decimals, r.macro_f1, of_own.decimals);
+      if (r.name == s.name) add(row, r, "classifiers_trained_on_real", of_own);
     }
-    table += "\n";
   }
   return table;
 }
@@ -65,14 +60,11 @@ class ClassifiersMetric final : public Metric {
              "sample.count is below data.classes: a classifier needs a record of every class");
   }
 
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     const ClassifierReport report = evaluate_classifiers(subject, spec_);
-    Outcome out;
-    const Fineness of_own = fineness_of_own(subject);
-    out.table = table_of(report, of_own);
-    out.json["classifiers"] = to_json(report.synthetic, {});
-    if (!report.real.empty()) out.json["classifiers_trained_on_real"] = to_json(report.real, of_own);
-    if (!report.notes.empty()) out.json["notes"] = report.notes;
+    Findings out;
+    out.tables.push_back(table_of(report, fineness_of_own(subject)));
+    if (!report.notes.empty()) out.facts["notes"] = report.notes;
     return out;
   }
 

@@ -44,18 +44,19 @@ class FeatureDistanceMetric final : public Metric {
           p);
   }
 
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     settings::Problems wrong;
     shape_problems(subject.test.schema, wrong);
     if (!wrong.empty()) throw ConfigError(wrong.take().front() + ".");
     const FeatureDistances found = feature_distances(subject);
     const Fineness fine = fineness_of_own(subject);
-    const double synthetic = fine.number(found.synthetic), real = fine.number(found.real_training);
-    Outcome out;
-    out.json["feature_distance"] = {{"synthetic", synthetic}, {"real_training", real}};
-    out.table = fmt::format(
-        "distance to real test images in a CNN's activations: {:.3g}; of real training images: {:.3g}\n",
-        synthetic, real);
+    Findings out;
+    out.tables.push_back(
+        {"distance to real test images in a CNN's activations",
+         {"distance"},
+         {{"synthetic images", {fine.number_cell(found.synthetic, {"feature_distance", "synthetic"})}},
+          {"real training images",
+           {fine.number_cell(found.real_training, {"feature_distance", "real_training"})}}}});
     return out;
   }
 

@@ -64,7 +64,7 @@ class MarginalsMetric final : public Metric {
              "evaluate.metrics has \"marginals\", which compares the columns of tables: set data.schema");
   }
 
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     if (!subject.train.schema.table)
       throw ConfigError("\"marginals\" compares the columns of tables: set data.schema.");
     data::DataSpec samples = data::written_records(subject.samples, subject.train);
@@ -72,36 +72,37 @@ class MarginalsMetric final : public Metric {
     const std::vector<std::string> names = names_of_columns(samples.schema);
     const Fineness fine = fineness_of_own(subject);
     const bool held_out = !subject.test.features.empty();
-    Outcome out;
-    out.table = fmt::format("{:24} {:>12}{} {:>8}\n", "total variation", "synthetic",
-                            held_out ? fmt::format(" {:>12}", "real test") : "", "sets");
+    Findings out;
+    FoundTable means{"total variation", {"synthetic"}, {}};
+    if (held_out) means.columns.emplace_back("real test");
+    means.columns.emplace_back("sets");
     std::vector<std::size_t> sizes = sizes_;
     for (const std::size_t size : {2, 1}) {  // columns and pairs are always compared
       if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.insert(sizes.begin(), size);
     }
-    std::string worst;
+    std::vector<FoundTable> farthest;
     for (const std::size_t size : sizes) {
       std::size_t left_out = 0;
       const auto sets = sets_of(samples.schema, size, left_out);
       if (sets.empty()) continue;
       const std::vector<SetDistance> distances =
           total_variation(subject.train, samples, sets, subject.heartbeat);
-      nlohmann::json& json = out.json["marginals"][std::to_string(size)];
-      json = {{"mean_tvd", fine.share(mean_of(distances))}, {"sets", sets.size()}, {"seed", seed_}};
-      if (left_out > 0) json["sets_with_too_many_cells"] = left_out;
-      std::string beside;
-      if (held_out) {
-        const double real = mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat));
-        json["mean_tvd_of_real_test"] = fine.share(real);
-        beside = fmt::format(" {:12.{}f}", real, fine.decimals);
-      }
-      out.table +=
-          fmt::format("{:24} {:12.{}f}{} {:8}\n", size == 1 ? "columns" : fmt::format("{}-way", size),
-                      mean_of(distances), fine.decimals, beside, sets.size());
-      if (size <= 2) worst += list(distances, names, size, fine, out.json["marginals"]);
+      const std::string under = std::to_string(size);
+      nlohmann::json& facts = out.facts["marginals"][under] = {{"seed", seed_}};
+      if (left_out > 0) facts["sets_with_too_many_cells"] = left_out;
+      FoundTable::Row row{size == 1 ? "columns" : fmt::format("{}-way", size), {}};
+      row.cells.push_back(fine.share_cell(mean_of(distances), {"marginals", under, "mean_tvd"}));
+      if (held_out)
+        row.cells.push_back(
+            fine.share_cell(mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat)),
+                            {"marginals", under, "mean_tvd_of_real_test"}));
+      row.cells.push_back(count_cell(sets.size(), {"marginals", under, "sets"}));
+      means.rows.push_back(std::move(row));
+      if (size <= 2) farthest.push_back(list(distances, names, size, fine));
     }
-    out.table += numbers(subject, samples, names, fine, out.json["marginals"]);
-    out.table += worst;
+    out.tables.push_back(std::move(means));
+    numbers(subject, samples, names, fine, out);
+    out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
     return out;
   }
 
@@ -117,35 +118,35 @@ class MarginalsMetric final : public Metric {
     return out;
   }
 
-  /// Numbers on their raw values, which no bins hide: lines for people, and into the JSON. Empty: there are
-  /// none.
-  static std::string numbers(const Subject& subject, const data::DataSpec& samples,
-                             const std::vector<std::string>& names, const Fineness& fine,
-                             nlohmann::json& json) {
+  /// Numbers on their raw values, which no bins hide: their means, and each of them, the farthest first.
+  static void numbers(const Subject& subject, const data::DataSpec& samples,
+                      const std::vector<std::string>& names, const Fineness& fine, Findings& out) {
     std::vector<RawDistance> all = raw_distances(subject.train, samples, subject.heartbeat);
-    if (all.empty()) return {};
+    if (all.empty()) return;
     const RawDistance mean = mean_distance(all);
-    nlohmann::json& own = json["numbers"];
-    own = {{"mean_ks", fine.share(mean.ks)}, {"mean_wasserstein", fine.share(mean.wasserstein)}};
-    std::string beside, beside_area;
-    if (!subject.test.features.empty()) {
-      const RawDistance real = mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat));
-      own["mean_ks_of_real_test"] = fine.share(real.ks);
-      own["mean_wasserstein_of_real_test"] = fine.share(real.wasserstein);
-      beside = fmt::format(" {:12.{}f}", real.ks, fine.decimals);
-      beside_area = fmt::format(" {:12.{}f}", real.wasserstein, fine.decimals);
+    FoundTable::Row ks{"KS of raw numbers", {}}, area{"Wasserstein of them", {}};
+    const auto add = [&](const RawDistance& d, const std::string& of) {
+      ks.cells.push_back(fine.share_cell(d.ks, {"marginals", "numbers", "mean_ks" + of}));
+      area.cells.push_back(fine.share_cell(d.wasserstein, {"marginals", "numbers", "mean_wasserstein" + of}));
+    };
+    add(mean, "");
+    if (!subject.test.features.empty())
+      add(mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat)), "_of_real_test");
+    for (FoundTable::Row* row : {&ks, &area}) {
+      row->cells.push_back(count_cell(all.size()));
+      out.tables.front().rows.push_back(std::move(*row));
     }
-    for (RawDistance& d : all) d.ks = fine.share(d.ks), d.wasserstein = fine.share(d.wasserstein);
-    for (const RawDistance& d : all)
-      own["columns"][names[d.column]] = {{"ks", d.ks}, {"wasserstein", d.wasserstein}};
+    for (RawDistance& d : all) d.ks = fine.share(d.ks);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
-    std::string worst = "farthest numbers:";
-    for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
-      worst +=
-          fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", names[all[i].column], all[i].ks, fine.decimals);
-    return fmt::format("{:24} {:12.{}f}{} {:8}\n{:24} {:12.{}f}{} {:8}\n{}\n", "KS of raw numbers", mean.ks,
-                       fine.decimals, beside, all.size(), "Wasserstein of them", mean.wasserstein,
-                       fine.decimals, beside_area, all.size(), worst);
+    FoundTable table{"farthest numbers", {"KS", "Wasserstein"}, {}, kMostWorst};
+    for (const RawDistance& d : all) {
+      const std::string& name = names[d.column];
+      table.rows.push_back(
+          {name,
+           {fine.share_cell(d.ks, {"marginals", "numbers", "columns", name, "ks"}),
+            fine.share_cell(d.wasserstein, {"marginals", "numbers", "columns", name, "wasserstein"})}});
+    }
+    out.tables.push_back(std::move(table));
   }
 
   static std::vector<std::string> names_of_columns(const schema::Schema& schema) {
@@ -166,22 +167,21 @@ class MarginalsMetric final : public Metric {
     return sets;
   }
 
-  /// Every column or pair into the JSON; the worst of them as lines for people.
-  static std::string list(std::vector<SetDistance> all, const std::vector<std::string>& names,
-                          std::size_t size, const Fineness& fine, nlohmann::json& json) {
-    const auto name = [&](const SetDistance& d) {
-      return size == 1 ? names[d.columns[0]] : names[d.columns[0]] + " x " + names[d.columns[1]];
-    };
+  /// Every column, or the farthest pairs.
+  static FoundTable list(std::vector<SetDistance> all, const std::vector<std::string>& names,
+                         std::size_t size, const Fineness& fine) {
     // Rounded first, so that their order says no more than the numbers.
     for (SetDistance& d : all) d.tvd = fine.share(d.tvd);
     std::stable_sort(all.begin(), all.end(),
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
-    nlohmann::json& listed = json[size == 1 ? "columns" : "pairs"];
-    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) listed[name(all[i])] = all[i].tvd;
-    std::string lines = size == 1 ? "farthest columns:" : "farthest pairs:";
-    for (std::size_t i = 0; i < std::min(all.size(), kMostWorst); ++i)
-      lines += fmt::format("{} {} {:.{}f}", i == 0 ? "" : ",", name(all[i]), all[i].tvd, fine.decimals);
-    return lines + "\n";
+    FoundTable table{size == 1 ? "farthest columns" : "farthest pairs", {"total variation"}, {}, kMostWorst};
+    for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) {
+      const auto& columns = all[i].columns;
+      const std::string name = size == 1 ? names[columns[0]] : names[columns[0]] + " x " + names[columns[1]];
+      table.rows.push_back(
+          {name, {fine.share_cell(all[i].tvd, {"marginals", size == 1 ? "columns" : "pairs", name})}});
+    }
+    return table;
   }
 
   std::vector<std::size_t> sizes_{2, 3, 4};

@@ -150,9 +150,9 @@ nlohmann::json score(const Settings& settings, const Subject& subject,
                    kWarning);
       metrics["warning"] = kWarning;
     }
-    Outcome outcome = metric->score(subject);
-    show(outcome.table);
-    metrics.update(outcome.json);
+    const Findings found = metric->score(subject);
+    show(text_of(found));
+    metrics.update(json_of(found, metric->kind()), /*merge_objects=*/true);
   }
   return metrics;
 }

@@ -59,7 +59,7 @@ class MixtureNllMetric final : public Metric {
   /// Sums over records of -log p(x, y): true (the 25 centres' density, y's five of them), and with the
   /// authors' 1-D normaliser on 2-D data (0.69 per record higher); both also scaled to 90,000 records.
   /// @throws DataError  another shape or type, no records, a coordinate that is not finite, a label above 4.
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     const std::string name = fmt::format("'{}'", subject.samples.string());
     data::DataSpec spec = data::written_records(subject.samples);
     spec.schema = mixture_schema();
@@ -90,15 +90,18 @@ class MixtureNllMetric final : public Metric {
     const double count = static_cast<double>(n), scaled = kPapersRecords / count;
     const double nll_true = -sum + count * (std::log(kCentres) + 2.0 * per_dimension);
     const double authors = -sum + count * (std::log(kCentres) + per_dimension);
-    Outcome out;
-    out.table = fmt::format(
-        "2-D mixture, {} records: NLL per 90,000: {:.4g}e5 in the authors' convention, {:.4g}e5 true\n", n,
-        authors * scaled / 1e5, nll_true * scaled / 1e5);
-    out.json["mixture_nll"] = {{"records", n},
-                               {"nll_true", nll_true},
-                               {"nll_authors_convention", authors},
-                               {"per_90000_true", nll_true * scaled},
-                               {"per_90000_authors_convention", authors * scaled}};
+    Findings out;
+    FoundTable& table = out.tables.emplace_back();
+    table.title = fmt::format("NLL of {} records", n);
+    table.columns = {"of all", "per 90,000"};
+    const auto add = [&](const char* convention, double nll, const char* all, const char* per) {
+      table.rows.push_back({convention,
+                            {{nll, fmt::format("{:.4g}", nll), {"mixture_nll", all}},
+                             {nll * scaled, fmt::format("{:.4g}", nll * scaled), {"mixture_nll", per}}}});
+    };
+    add("authors' convention", authors, "nll_authors_convention", "per_90000_authors_convention");
+    add("true", nll_true, "nll_true", "per_90000_true");
+    out.facts["mixture_nll"] = {{"records", n}};
     return out;
   }
 };

@@ -116,7 +116,7 @@ class NearestMeanMetric final : public Metric {
     needs(data.schema.classes >= 2, "needs data.classes of at least 2", p);
   }
 
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     const std::string name = fmt::format("'{}'", subject.release.string());
     if (subject.release.empty() || !std::filesystem::exists(subject.release))
       throw ConfigError(
@@ -134,21 +134,22 @@ class NearestMeanMetric final : public Metric {
                       "data.shape, data.classes, "
                       "data.lo and data.hi say of data.test_features. Correct whichever is wrong.",
                       name));
-    Outcome out;
-    out.table = fmt::format("{:22} {:>10} {:>10}\n", "nearest noisy mean", "accuracy", "macro F1");
-    out.json["release_hash"] = hash;
-    if (!a.is_private) out.json["is_private"] = false;
-    nlohmann::json& json = out.json["nearest_mean"] = nlohmann::json::object();
+    Findings out;
+    out.facts["release_hash"] = hash;
+    if (!a.is_private) out.facts["is_private"] = false;
+    FoundTable& table = out.tables.emplace_back();
+    table.title = "nearest noisy mean";
+    table.columns = {"accuracy", "macro F1"};
     for (std::size_t b = 0; b < a.maps.size(); ++b) {
       if (!has_means(a.maps[b])) continue;
       const ConfusionMatrix found = read_out(a, b, subject);
+      const std::string& map = a.maps[b].name;
       const Fineness fine;
-      json[a.maps[b].name] = {{"accuracy", fine.share(found.accuracy())},
-                              {"macro_f1", fine.share(found.macro_f1())}};
-      out.table +=
-          fmt::format("{:22} {:10.4f} {:10.4f}\n", a.maps[b].name, found.accuracy(), found.macro_f1());
+      table.rows.push_back({map,
+                            {fine.share_cell(found.accuracy(), {"nearest_mean", map, "accuracy"}),
+                             fine.share_cell(found.macro_f1(), {"nearest_mean", map, "macro_f1"})}});
     }
-    if (json.empty())
+    if (table.rows.empty())
       throw ConfigError(
           fmt::format("evaluate.metrics has \"nearest-mean\", and no map of {} has a mean of each class "
                       "(labelled = true).",

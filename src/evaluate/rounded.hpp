@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "muffle/evaluate/metric.hpp"
 
@@ -20,7 +23,19 @@ struct Fineness {
     return std::round(share * steps) / steps;
   }
   double number(double number) const { return std::stod(fmt::format("{:.{}e}", number, digits - 1)); }
+  /// As cells of a table. @param at  Cell::at
+  Cell share_cell(double value, std::vector<std::string> at = {}) const {
+    return {share(value), fmt::format("{:.{}f}", value, decimals), std::move(at)};
+  }
+  Cell number_cell(double value, std::vector<std::string> at = {}) const {
+    return {number(value), fmt::format("{:.{}g}", value, digits), std::move(at)};
+  }
 };
+
+/// What is not of real records: schema, settings, how many there are of them.
+inline Cell count_cell(std::uint64_t count, std::vector<std::string> at = {}) {
+  return {count, std::to_string(count), std::move(at)};
+}
 
 /// Of what reads the release's own records: shares of them to four decimals tell how many there are.
 inline Fineness fineness_of_own(const Subject& subject) {

@@ -89,6 +89,18 @@ std::vector<std::int32_t> score_test_records(data::RecordSource& test, const Fea
   return truth;
 }
 
+/// @param scores  n x C
+bool predicts_one_class(std::span<const double> scores, std::size_t classes) {
+  const auto predicted = [&](std::size_t i) {
+    const auto own = scores.subspan(i * classes, classes);
+    return std::max_element(own.begin(), own.end()) - own.begin();
+  };
+  for (std::size_t i = 1; i < scores.size() / classes; ++i) {
+    if (predicted(i) != predicted(0)) return false;
+  }
+  return true;
+}
+
 /// Which classes the test records have is private: the public text is one for all data.
 void require_tested_classes(const std::vector<std::int32_t>& truth, const Subject& subject) {
   std::vector<std::size_t> missing;
@@ -171,7 +183,8 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
   for (const TableContestant& c : contestants) {
     beat(subject.heartbeat);
     (c.real ? report.real : report.synthetic)
-        .push_back({std::string(c.kind->name), measure(truth, c.scores, schema.classes)});
+        .push_back({std::string(c.kind->name), measure(truth, c.scores, schema.classes),
+                    predicts_one_class(c.scores, schema.classes)});
   }
   return report;
 }

@@ -24,6 +24,7 @@ struct TableClassifiersSpec {
 struct TableScore {
   std::string name;
   Measures measures;
+  bool predicts_one_class = false;  ///< of every test record the same one
 };
 
 /// In the order asked for.

@@ -6,33 +6,34 @@
 namespace muffle::evaluate {
 namespace {
 
-nlohmann::json json_of(const Measures& measures, const Fineness& fine) {
-  nlohmann::json out = nlohmann::json::object();
-  for (const MeasureName& measure : measure_names()) out[measure.name] = fine.share(measures.*measure.field);
-  return out;
+FoundTable::Row row_of(const std::string& name, const Measures& measures, const char* under,
+                       const Fineness& fine) {
+  FoundTable::Row row{name, {}};
+  for (const MeasureName& measure : measure_names())
+    row.cells.push_back(fine.share_cell(measures.*measure.field, {under, name, measure.name}));
+  return row;
 }
 
 /// By name, and "mean" over all.
-nlohmann::json json_of(const std::vector<TableScore>& scores, const Fineness& fine) {
-  nlohmann::json out = nlohmann::json::object();
-  for (const TableScore& s : scores) out[s.name] = json_of(s.measures, fine);
-  out["mean"] = json_of(mean_of(scores), fine);
-  return out;
+FoundTable table_of(const char* title, const std::vector<TableScore>& scores, const char* under,
+                    const Fineness& fine) {
+  FoundTable table{title, {}, {}};
+  for (const MeasureName& measure : measure_names()) table.columns.emplace_back(measure.name);
+  for (const TableScore& s : scores) table.rows.push_back(row_of(s.name, s.measures, under, fine));
+  table.rows.push_back(row_of("mean", mean_of(scores), under, fine));
+  return table;
 }
 
-std::string line_of(const std::string& name, const Measures& measures, const Fineness& fine) {
-  std::string line = fmt::format("{:22}", name);
-  for (const MeasureName& measure : measure_names())
-    line += fmt::format(" {:12.{}f}", measures.*measure.field, fine.decimals);
-  return line;
-}
-
-std::string table_of(const char* title, const std::vector<TableScore>& scores, const Fineness& fine) {
-  std::string table = fmt::format("{:22}", title);
-  for (const MeasureName& measure : measure_names()) table += fmt::format(" {:>12}", measure.name);
-  table += "\n";
-  for (const TableScore& s : scores) table += line_of(s.name, s.measures, fine) + "\n";
-  return table + line_of("mean", mean_of(scores), fine) + "\n";
+/// Which classifiers say the same of every record: a mean over all of them hides that.
+std::string collapsed(const std::vector<TableScore>& scores, const char* trained_on) {
+  std::string names;
+  for (const TableScore& s : scores) {
+    if (s.predicts_one_class) names += (names.empty() ? "" : ", ") + s.name;
+  }
+  return names.empty()
+             ? names
+             : fmt::format("Trained on {} records, these predict one class only, whatever the record: {}.",
+                           trained_on, names);
 }
 
 /// The papers' twelve classifiers of tables, trained on synthetic records and tested on real ones.
@@ -73,15 +74,15 @@ class TableClassifiersMetric final : public Metric {
              "sample.count is below the number of classes: a classifier needs a record of every class");
   }
 
-  Outcome score(const Subject& subject) const override {
+  Findings score(const Subject& subject) const override {
     const TableClassifierReport report = evaluate_table_classifiers(subject, spec_);
-    Outcome out;
-    out.json["table_classifiers"] = json_of(report.synthetic, {});
-    out.table = table_of("trained on synthetic", report.synthetic, {});
-    if (!report.real.empty()) {
-      const Fineness of_own = fineness_of_own(subject);
-      out.json["table_classifiers_trained_on_real"] = json_of(report.real, of_own);
-      out.table += table_of("trained on real", report.real, of_own);
+    Findings out;
+    out.tables.push_back(table_of("trained on synthetic", report.synthetic, "table_classifiers", {}));
+    if (!report.real.empty())
+      out.tables.push_back(table_of("trained on real", report.real, "table_classifiers_trained_on_real",
+                                    fineness_of_own(subject)));
+    for (std::string said : {collapsed(report.synthetic, "synthetic"), collapsed(report.real, "real")}) {
+      if (!said.empty()) out.sentences.push_back(std::move(said));
     }
     return out;
   }

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <span>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/watchdog.hpp"
+#include "muffle/core/private_file.hpp"
 #include "muffle/report/report.hpp"
 
 namespace muffle::report {
@@ -35,32 +33,6 @@ void require_same_kind(const fs::path& path, bool is_private) {
                   path.string(), is_private ? "private" : "public"));
 }
 
-/// Under another name first, this user's alone from its first byte on.
-void write_private(const fs::path& path, const std::string& text) {
-  const fs::path beside = path.parent_path() / fmt::format(".{}.tmp", path.filename().string());
-  {
-    const WatchedStep step("removing", beside);
-    std::error_code none;
-    fs::remove(beside, none);
-  }
-  FileDescriptor file = open_private_file(beside);
-  const WatchedStep step("writing", beside);
-  int error = write_all(file.get(), text);
-  if (error == 0 && (::fsync(file.get()) != 0 || file.close() != 0)) error = errno;
-  if (error != 0) {
-    std::error_code none;
-    fs::remove(beside, none);
-    throw IoError(fmt::format("cannot write '{}': {}.", path.string(), std::strerror(error)));
-  }
-  try {
-    move_into_place(beside, path);
-  } catch (const IoError&) {
-    std::error_code none;
-    fs::remove(beside, none);
-    throw;
-  }
-}
-
 }  // namespace
 
 void require_writable(const fs::path& path, bool is_private) {
@@ -74,7 +46,7 @@ void require_writable(const fs::path& path, bool is_private) {
 void write_report(const fs::path& path, const Report& report) {
   require_writable(path, report.is_private);
   if (report.is_private) {
-    write_private(path, report.html);
+    write_private_file(path, report.html);
   } else {
     write_file_atomically(path, report.html);
   }

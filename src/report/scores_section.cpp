@@ -5,22 +5,41 @@
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kMostScores = 400;
+constexpr std::size_t kMostRows = 400;
 
-/// Numbers of metrics.json, by their names, as `muffle evaluate` wrote them.
-void add_scores(const nlohmann::json& json, const std::string& name, TextTable& table) {
-  for (const auto& [key, value] : json.items()) {
-    if (table.rows.size() >= kMostScores) return;
-    const std::string full = name.empty() ? key : name + " / " + key;
-    if (value.is_object()) {
-      if (key != "columns" && key != "pairs")
-        add_scores(value, full, table);  // they have sections of their own
-    } else if (value.is_number() && key != "version" && key != "seed" && key != "sets") {
-      table.rows.push_back({full, fmt::format("{:.4g}", value.get<double>())});
-    } else if (value.is_string() && key == "warning") {
-      continue;
-    }
+std::string cell(const nlohmann::json& value) {
+  if (value.is_number_float()) return fmt::format("{:.5g}", value.get<double>());
+  return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// One table of metrics.json's "findings": whatever else stands there is passed over.
+void add_table(const nlohmann::json& json, Page& page) {
+  const auto title = json.find("title"), columns = json.find("columns"), rows = json.find("rows");
+  if (title == json.end() || columns == json.end() || rows == json.end() || !rows->is_array() ||
+      !columns->is_array())
+    return;
+  TextTable table{{cell(*title)}, {}};
+  for (const nlohmann::json& column : *columns) table.header.push_back(cell(column));
+  for (const nlohmann::json& row : *rows) {
+    if (table.rows.size() == kMostRows || !row.is_array()) break;
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    for (const nlohmann::json& value : row) cells.push_back(cell(value));
   }
+  page.table(table);
+}
+
+/// What `muffle evaluate` found, metric by metric. @returns whether there was anything.
+bool add_findings(const nlohmann::json& metrics, Page& page) {
+  const auto findings = metrics.find("findings");
+  if (findings == metrics.end() || !findings->is_object()) return false;
+  for (const auto& [kind, found] : findings->items()) {
+    if (!found.is_object()) continue;
+    page.heading("muffle evaluate: " + kind);
+    for (const nlohmann::json& table : found.value("tables", nlohmann::json::array())) add_table(table, page);
+    for (const nlohmann::json& sentence : found.value("sentences", nlohmann::json::array()))
+      page.paragraph(cell(sentence));
+  }
+  return !findings->empty();
 }
 
 std::string optional(const std::optional<double>& score) {
@@ -56,20 +75,12 @@ void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& 
     page.table(table);
     page.note(fmt::format("Share of right guesses, by the {} nearest rows.", kNeighbours));
   }
-  if (real.metrics.is_object()) {
-    TextTable table{{"of muffle evaluate", "score"}, {}};
-    add_scores(real.metrics, "", table);
-    if (table.rows.empty()) return;
-    page.heading("metrics.json");
-    page.table(table);
-  } else {
-    page.note(
-        real.metrics_are_others
-            ? "metrics.json is of other samples, so its scores are left out: `muffle evaluate` makes new "
-              "ones."
-            : "There is no metrics.json of these samples: `muffle evaluate` makes one, with classifiers "
-              "and more.");
-  }
+  if (real.metrics.is_object() && add_findings(real.metrics, page)) return;
+  page.note(real.metrics_are_others
+                ? "metrics.json is of other samples, so its scores are left out: `muffle evaluate` makes new "
+                  "ones."
+                : "There is no metrics.json of these samples: `muffle evaluate` makes one, with classifiers "
+                  "and more.");
 }
 
 }  // namespace muffle::report

@@ -29,6 +29,46 @@ constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 40;
 constexpr std::size_t kMaxDimensions = 8;
 constexpr std::size_t kMaxText = 256, kMaxTensors = 1 << 20;
 
+/// Adds the numbers to the payload. @returns what the header says of them.
+json add_tensors(const std::vector<CheckpointTensor>& tensors, std::vector<std::byte>& payload) {
+  json out = json::array();
+  for (const CheckpointTensor& tensor : tensors) {
+    out.push_back({{"name", tensor.name}, {"shape", tensor.shape}});
+    const auto bytes = std::as_bytes(std::span(tensor.values));
+    payload.insert(payload.end(), bytes.begin(), bytes.end());
+  }
+  return out;
+}
+
+/// Tensors lie in the payload one after the other, without gaps.
+/// @param at  where the first begins; then where the last ends
+std::vector<CheckpointTensor> read_tensors(const JsonFields& fields, std::span<const std::byte> payload,
+                                           std::size_t& at) {
+  std::vector<CheckpointTensor> out;
+  std::set<std::string> names;
+  for (const JsonFields& described : fields.objects("tensors", kMaxTensors)) {
+    described.only({"name", "shape"});
+    CheckpointTensor tensor;
+    tensor.name = described.text("name", kMaxText);
+    if (!names.insert(tensor.name).second) described.fail("name", "is there twice");
+    std::uint64_t numbers = 1;
+    for (const std::size_t n : described.sizes("shape", kMaxDimensions, 0, kMaxSize, /*may_be_empty=*/true)) {
+      if (n > 0 && numbers > kMaxSize / n) described.fail("shape", "is too large");
+      numbers *= n;
+      tensor.shape.push_back(static_cast<std::int64_t>(n));
+    }
+    if (numbers > (payload.size() - at) / sizeof(float))
+      described.fail("shape", "is that of a tensor longer than the file");
+    tensor.values.resize(numbers);
+    if (numbers > 0) std::memcpy(tensor.values.data(), payload.data() + at, numbers * sizeof(float));
+    at += numbers * sizeof(float);
+    if (!std::all_of(tensor.values.begin(), tensor.values.end(), [](float v) { return std::isfinite(v); }))
+      described.fail("name", "is that of a tensor with numbers that are not finite");
+    out.push_back(std::move(tensor));
+  }
+  return out;
+}
+
 /// What a training that was killed while it wrote has left (write_file_atomically's temporary name).
 void remove_unfinished(const std::filesystem::path& file) {
   std::string prefix(".");
@@ -56,11 +96,12 @@ std::string serialize(const Checkpoint& c) {
                  {"step", c.step},
                  {"first_loss", c.first_loss},
                  {"last_loss", c.last_loss},
-                 {"tensors", json::array()}};
-  for (const CheckpointTensor& tensor : c.tensors) {
-    file.header["tensors"].push_back({{"name", tensor.name}, {"shape", tensor.shape}});
-    const auto bytes = std::as_bytes(std::span(tensor.values));
-    file.payload.insert(file.payload.end(), bytes.begin(), bytes.end());
+                 {"tensors", add_tensors(c.tensors, file.payload)},
+                 {"chosen", nullptr}};
+  if (c.chosen) {
+    file.header["chosen"] = {{"step", c.chosen->step},
+                             {"distance", c.chosen->distance},
+                             {"tensors", add_tensors(c.chosen->tensors, file.payload)}};
   }
   return serialize(file);
 }
@@ -71,7 +112,7 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
                               "Remove it to train from the start."};
   const JsonFields header(file.header, document);
   header.only({"format", "version", "train_hash", "release_hash", "muffle_version", "ranks", "seed", "step",
-               "first_loss", "last_loss", "tensors"});
+               "first_loss", "last_loss", "tensors", "chosen"});
   Checkpoint c;
   c.train_hash = header.text("train_hash", kMaxText);
   c.release_hash = header.text("release_hash", kMaxText);
@@ -81,28 +122,13 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   c.step = header.integer("step", 0, UINT32_MAX);
   c.first_loss = header.number("first_loss");
   c.last_loss = header.number("last_loss");
-  // Tensors lie in the payload one after the other, without gaps.
-  std::set<std::string> names;
   std::size_t at = 0;
-  for (const JsonFields& described : header.objects("tensors", kMaxTensors)) {
-    described.only({"name", "shape"});
-    CheckpointTensor tensor;
-    tensor.name = described.text("name", kMaxText);
-    if (!names.insert(tensor.name).second) described.fail("name", "is there twice");
-    std::uint64_t numbers = 1;
-    for (const std::size_t n : described.sizes("shape", kMaxDimensions, 0, kMaxSize, /*may_be_empty=*/true)) {
-      if (n > 0 && numbers > kMaxSize / n) described.fail("shape", "is too large");
-      numbers *= n;
-      tensor.shape.push_back(static_cast<std::int64_t>(n));
-    }
-    if (numbers > (file.payload.size() - at) / sizeof(float))
-      described.fail("shape", "is that of a tensor longer than the file");
-    tensor.values.resize(numbers);
-    if (numbers > 0) std::memcpy(tensor.values.data(), file.payload.data() + at, numbers * sizeof(float));
-    at += numbers * sizeof(float);
-    if (!std::all_of(tensor.values.begin(), tensor.values.end(), [](float v) { return std::isfinite(v); }))
-      described.fail("name", "is that of a tensor with numbers that are not finite");
-    c.tensors.push_back(std::move(tensor));
+  c.tensors = read_tensors(header, file.payload, at);
+  if (!header.at("chosen").is_null()) {
+    const JsonFields chosen = header.object("chosen");
+    chosen.only({"step", "distance", "tensors"});
+    c.chosen = {chosen.integer("step", 0, c.step), chosen.number("distance"),
+                read_tensors(chosen, file.payload, at)};
   }
   if (at != file.payload.size()) header.fail("tensors", "leaves bytes behind the last tensor");
   return c;

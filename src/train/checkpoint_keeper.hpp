@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint_choice.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/comm/termination.hpp"
 #include "muffle/core/error.hpp"
@@ -20,10 +21,12 @@ namespace muffle::train {
 /// The checkpoints of one training, on every rank; root alone touches the files, which lie beside the model.
 class CheckpointKeeper {
  public:
+  /// @param choice  its state is part of a checkpoint; null: there is none. Outlives this.
   CheckpointKeeper(comm::HostComm& comm, const std::filesystem::path& model_file, const TrainSpec& spec,
-                   std::string train_hash, std::string release_hash)
+                   std::string train_hash, std::string release_hash, CheckpointChoice* choice)
       : comm_(comm),
         spec_(spec),
+        choice_(choice),
         train_hash_(std::move(train_hash)),
         release_hash_(std::move(release_hash)),
         slots_(std::filesystem::absolute(model_file).parent_path()) {}
@@ -39,6 +42,7 @@ class CheckpointKeeper {
     comm::agree(comm_, "resuming the training", true, [&] {
       const Checkpoint checkpoint = parse_checkpoint(bytes, "the newest checkpoint");
       training.resume(checkpoint);
+      if (choice_ != nullptr) choice_->resume(checkpoint.chosen, *training.generator());
       report.first_loss = checkpoint.first_loss;
       report.last_loss = checkpoint.last_loss;
       report.resumed_at = checkpoint.step;
@@ -89,12 +93,14 @@ class CheckpointKeeper {
     c.muffle_version = MUFFLE_VERSION;
     c.first_loss = report.first_loss;
     c.last_loss = report.last_loss;
+    if (choice_ != nullptr) c.chosen = choice_->state();
     slots_.save(c);
     spdlog::debug("train: checkpoint of step {} in {}", c.step, slots_.last().string());
   }
 
   comm::HostComm& comm_;
   const TrainSpec& spec_;
+  CheckpointChoice* choice_;
   std::string train_hash_, release_hash_;
   CheckpointSlots slots_;
   Clock::time_point last_ = Clock::now();

@@ -35,6 +35,11 @@ class Curves {
     }
   }
 
+  /// @param distance  squared, of the model after so many steps to the proxy
+  void add_choice(std::uint64_t step, double distance) {
+    if (file_) file_->add(step, {{"train/squared_distance_to_proxy", distance}});
+  }
+
   void add(std::uint64_t step, double loss, double learning_rate) {
     if (!file_ || step % every_ != 0) return;
     const auto now = Clock::now();

@@ -87,6 +87,13 @@ Tensor sampling_error(const Tensor& mean, const Measurement& m) {
   return (share - square / share.clamp_min(1e-12)).clamp_min(0.0) / static_cast<double>(m.batch * m.batches);
 }
 
+double squared_distance(const Matching& map, const Tensor& mean, const Measurement& m, double noise_square) {
+  const Tensor weights = torch::tensor(map.weights, torch::kFloat64);
+  const Tensor off = doubles(mean) - doubles(map.target);
+  return product(off, off, weights) - noise_square * weights.sum().item<double>() -
+         (sampling_error(mean, m) * weights).sum().item<double>();
+}
+
 model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& closed,
                           const std::vector<Tensor>& trained, const Measurement& m, double noise) {
   require(closed.size() == trained.size() && closed.size() > 1,
@@ -106,15 +113,9 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& clos
   const double from_noise = 2 * noise * std::sqrt(product(moved, moved, weights * weights));
 
   const double row_noise = noise * noise * static_cast<double>(target.size(1));
-  const double noise_square = row_noise * weights.sum().item<double>();
-  const auto distance = [&](const Tensor& mean) {
-    const Tensor off = mean - target;
-    return product(off, off, weights) - noise_square -
-           (sampling_error(mean, m) * weights).sum().item<double>();
-  };
   model::ProxyChoice choice;
-  choice.closed_form = distance(mean_closed);
-  choice.after_training = distance(mean_trained);
+  choice.closed_form = squared_distance(proxy, mean_closed, m, row_noise);
+  choice.after_training = squared_distance(proxy, mean_trained, m, row_noise);
   choice.deviation = std::hypot(error_of_mean(differences), from_noise);
 
   // sum_c w_c^2 (2 s^4 D + 4 s^2 ||mu_c - mu_data,c||^2), the last distance debiased.

@@ -61,6 +61,20 @@ std::string wrong_loss_weight(const std::string& text) {
   return fmt::format("is no map's name, = and a factor that is {}", kLossWeights.text());
 }
 
+bool is_proxy(const features::NamedMap& map) { return map.role == features::MapRole::kProxy; }
+
+bool asks_proxy(const TrainSpec& spec) { return spec.from_moments || spec.choose_every > 0; }
+
+/// What a choice of checkpoints adds on every rank: the nearest model, its copy in a checkpoint, the proxy's
+/// map, and of its mean embeddings target, sums and a batch's in float and two differences in double.
+std::uint64_t choice_memory(const release::ReleasePlan& plan, const model::NetworkSize& size) {
+  const auto b = plan.proxy();
+  if (!b) return 0;
+  return 2 * 4 * (size.parameters + 2 * size.normed_features) +
+         4 * static_cast<std::uint64_t>(plan.maps[*b].map->numbers_in_map()) +
+         (3 * 4 + 2 * 8) * plan.features(*b) * plan.rows(*b);
+}
+
 /// What a training from the closed form adds on root; the other ranks lack the closed form's own 8 C q^2.
 /// @param order  q of the second moments
 std::uint64_t start_memory(const release::ReleasePlan& plan, std::uint64_t order, const TrainSpec& spec,
@@ -96,6 +110,10 @@ void Settings::declare(settings::Keys& keys) {
   keys.choice<bool>(
       "keep", keep_trained, {{"proxy", false}, {"trained", true}},
       "with train.init = \"moments\": the model that is written; trained: whatever the proxy says");
+  keys.count(
+      "choose_every", choose_every, 0, kMostSteps,
+      "the model that is kept is the nearest to the proxy, which is asked after every so many steps; 0: "
+      "the last one");
   keys.count("steps", steps, 1, kMostSteps, "optimizer steps");
   keys.count("batch", batch, 2, 1 << 24, "global batch, over all ranks");
   keys.number("learning_rate", learning_rate, {0, 1e3, false}, "Adam's learning rate");
@@ -132,10 +150,10 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
 }
 
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
-                      bool from_moments, settings::Problems& p) {
-  std::vector<std::size_t> used = matched_maps(maps, from_moments);
+                      const TrainSpec& spec, settings::Problems& p) {
+  std::vector<std::size_t> used = matched_maps(maps, spec.from_moments);
   for (std::size_t b = 0; b < maps.size(); ++b) {
-    if (from_moments && maps[b].role == features::MapRole::kProxy) used.push_back(b);
+    if (asks_proxy(spec) && is_proxy(maps[b]) && model::twin_columns(*maps[b].map) > 0) used.push_back(b);
   }
   for (const std::size_t b : used) {
     const features::NamedMap& map = maps[b];
@@ -156,7 +174,8 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
                                 const std::vector<features::NamedMap>& maps, settings::Problems& p) const {
   if (const auto* closed = generator.closed_form()) return closed->release_problems(schema, maps, p);
   const model::NetworkSettings& network = *generator.network();
-  relaxed_problems(network, maps, from_moments, p);
+  relaxed_problems(network, maps, *this, p);
+  choice_problems(*this, maps, p);
   loss_weight_problems(*this, maps, p);
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
@@ -168,8 +187,7 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
 const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps, settings::Problems& p) {
   const features::SecondMoments* const moments = model::moments_of(maps);
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
-  const bool proxy = std::any_of(maps.begin(), maps.end(),
-                                 [](const auto& m) { return m.role == features::MapRole::kProxy; });
+  const bool proxy = std::any_of(maps.begin(), maps.end(), is_proxy);
   p.unless(
       moments != nullptr && trained && proxy,
       fmt::format("train.init = \"moments\" needs three feature maps: one with kind = {}, what it starts "
@@ -182,6 +200,22 @@ const features::SecondMoments* start_of(const std::vector<features::NamedMap>& m
       "network could be added to; train with train.init = \"random\", or release other moments",
       features::affine_lifts()));
   return nullptr;
+}
+
+void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                     settings::Problems& p) {
+  if (spec.choose_every == 0) return;
+  const auto proxy = std::find_if(maps.begin(), maps.end(), is_proxy);
+  if (proxy == maps.end()) {
+    p.add(
+        "train.choose_every needs a map with role = \"proxy\" in the release, by which models are compared; "
+        "without one leave it at 0, and the last model is kept");
+    return;
+  }
+  p.unless(model::twin_columns(*proxy->map) > 0,
+           fmt::format("train.choose_every compares generated records in the features of the proxy, and the "
+                       "map \"{}\" (kind \"{}\") has none of them: use one with kind = {}",
+                       proxy->name, proxy->map->kind(), model::trainable_maps()));
 }
 
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments) {
@@ -252,6 +286,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
                4 * batch * (features + 4 * d) + 16 * size.parameters;
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
+  if (spec.choose_every > 0) out.memory += choice_memory(plan, size);
   out.step_embedding = 4 * (columns + classes);
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   out.step_gradients = 4 * size.parameters;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "checkpoint_choice.hpp"
 #include "checkpoint_keeper.hpp"
 #include "curves.hpp"
 #include "device.hpp"
@@ -72,7 +73,8 @@ class Training {
     heartbeat_();
     comm::agree(comm_, "building the generator", true, [&] {
       settings::Problems problems;
-      relaxed_problems(architecture, release_.maps, spec_.from_moments, problems);
+      relaxed_problems(architecture, release_.maps, spec_, problems);
+      choice_problems(spec_, release_.maps, problems);
       problems.throw_if_any("the network cannot be trained on this release");
     });
     if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
@@ -81,13 +83,15 @@ class Training {
       training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
                         placement_.collective);
       if (start_) start_->install(*training_->generator());
+      if (spec_.choose_every > 0) nearest_.emplace(release_, spec_, placement_, heartbeat_);
       if (setup_.cuda_graph) training_->use_graph();
     });
   }
 
-  /// All steps, from the newest checkpoint on. @throws StoppedError.
+  /// All steps, from the newest checkpoint on, and looks at the proxy on the way. @throws StoppedError.
   void take_steps(const std::filesystem::path& model_file, const std::string& train_hash) {
-    CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_);
+    CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_,
+                                 nearest_ ? &*nearest_ : nullptr);
     checkpoints.resume(*training_, report_);
     heartbeat_();
     Curves curves(model_file, comm_, *placement_.collective, spec_, report_.resumed_at,
@@ -98,6 +102,13 @@ class Training {
       tell_use();
       throw;
     }
+  }
+
+  /// Of the states that the proxy was asked about, the nearest.
+  void choose_checkpoint() {
+    if (!nearest_) return;
+    nearest_->take(*training_->generator());
+    report_.chosen = CheckpointChosen{nearest_->step(), nearest_->distance(), last_distance_};
   }
 
   void take_statistics() {
@@ -156,6 +167,13 @@ class Training {
           c->trained ? "trained model" : "closed form", c->closed_form, c->closed_form_deviation,
           c->after_training, c->deviation);
     }
+    if (const auto& c = report_.chosen) {
+      spdlog::info(
+          "train: the model after step {} of {} is nearest to the proxy: squared distance {:.4g}, of the "
+          "last "
+          "one {:.4g}",
+          c->step, spec_.steps, c->distance, c->last_distance);
+    }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
                  spec_.steps - report_.resumed_at, seconds,
@@ -193,7 +211,9 @@ class Training {
     const std::uint64_t log_every = std::max<std::uint64_t>(1, spec_.steps / 10);
     spdlog::debug("train: steps begin");
     bool stop_heard = false;
-    while (training_->steps_done() < spec_.steps) {
+    while (true) {
+      look_if_due(curves);
+      if (training_->steps_done() >= spec_.steps) return;
       const bool first = training_->steps_done() == 0;
       const bool told = stop_heard || comm::termination_requested();
       // The wish to stop travels in the step's own sum: it is to cut short neither that nor the wait for
@@ -210,6 +230,19 @@ class Training {
       named_step("train.step");
       stop_heard = setup_.heartbeat();
     }
+  }
+
+  /// Before a step rather than after one: a checkpoint of a step is of the time before it was looked at,
+  /// whether the training is stopped there or goes on.
+  void look_if_due(Curves& curves) {
+    const std::uint64_t done = training_->steps_done();
+    if (!nearest_ || !nearest_->due(done)) return;
+    const comm::TerminationHold hold;
+    last_distance_ = nearest_->look(*training_);
+    curves.add_choice(done, last_distance_);
+    if (comm_.is_root())
+      spdlog::info("train: after step {}: squared distance to the proxy {:.6g}, the nearest {:.6g} (step {})",
+                   done, last_distance_, nearest_->distance(), nearest_->step());
   }
 
   void tell_use() const {
@@ -236,7 +269,9 @@ class Training {
   std::optional<MomentsStart> start_;
   std::shared_ptr<const model::GeneratorSettings> network_;  ///< that is trained
   std::optional<DataParallel> training_;
-  double final_loss_ = 0;  ///< the loss as sampled
+  std::optional<CheckpointChoice> nearest_;  ///< of train.choose_every
+  double last_distance_ = 0;                 ///< to the proxy, of the last state
+  double final_loss_ = 0;                    ///< the loss as sampled
   TrainReport report_;
 };
 
@@ -252,6 +287,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   training.build(architecture);
   const FlushDenormals flush_denormals(threads);
   training.take_steps(model_file, train_hash);
+  training.choose_checkpoint();
   training.take_statistics();
   training.choose_model();
   training.write(model_file, train_hash);

@@ -200,6 +200,10 @@ TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
   EXPECT_THAT(problem({"model.generator=\"moments\""}), HasSubstr("needs no training"));
   EXPECT_EQ(problem({"train.keep=trained"}), "");
   EXPECT_THAT(problem({"train.keep=trained", "train.init=random"}), HasSubstr("train.keep = \"trained\""));
+  EXPECT_EQ(problem({"train.choose_every=50"}), "");
+  EXPECT_EQ(problem({"train.choose_every=50", "train.init=random"}), "");
+  EXPECT_THAT(problem({"train.choose_every=50", "train.init=random", "map.proxy.role=match"}),
+              AllOf(HasSubstr("train.choose_every"), HasSubstr("role = \"proxy\"")));
   ConfigSources sources{kMain, {}, {}, {{"train.init", "moments"}}};
   EXPECT_THAT(problem_with(sources), HasSubstr("train.init = \"moments\" needs three feature maps"));
 }

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <span>
 
+#include "muffle/core/private_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -44,6 +45,26 @@ TEST(Files, ReplacesAFileWithoutTouchingTheOldBytes) {
   EXPECT_EQ(still, "old");
   EXPECT_EQ(read_file(folder / "f"), "new");
   EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(Files, PrivateOnesAreThisUsersAloneWhateverTheUmask) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(0);
+  write_file_atomically(folder / "f", "open to all");  // what takes its place is not
+  write_private_file(folder / "f", "one");
+  struct stat info {};
+  ASSERT_EQ(::stat((folder / "f").c_str(), &info), 0);
+  ::umask(before);
+  EXPECT_EQ(info.st_mode & 0777u, 0600u);
+  EXPECT_EQ(read_file(folder / "f"), "one");
+  // A link that somebody has put where the new file is made is not followed.
+  write_file_atomically(folder / "elsewhere", "untouched");
+  std::filesystem::create_symlink(folder / "elsewhere", folder / ".f.private.tmp");
+  write_private_file(folder / "f", "two");
+  EXPECT_EQ(read_file(folder / "f"), "two");
+  EXPECT_EQ(read_file(folder / "elsewhere"), "untouched");
+  EXPECT_EQ(entries(folder.path()), 2u);
+  expect_error(ExitCode::kIo, {"cannot write"}, [&] { write_private_file(folder / "none" / "f", "x"); });
 }
 
 TEST(Files, MayBeReadByWhomTheUmaskAllows) {

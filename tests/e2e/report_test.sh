@@ -159,16 +159,17 @@ for same in people copy; do # an attack on the release's own records would find 
 done
 # Scores of other samples are none of these.
 ends 0 on 1 evaluate --config "$work/job.toml" --out "$run"
+check "scores of real records are this user's alone" test "$(stat -c %a "$run/metrics.json")" = 600
 ends 0 "$MUFFLE" report --run "$run" --private
-check "scores of these samples are shown" grep -q '<h3>metrics.json</h3>' "$private"
+check "scores of these samples are shown" grep -q '<h3>muffle evaluate: marginals</h3>' "$private"
 sed -i 's/"samples_hash": "..../"samples_hash": "0000/' "$run/metrics.json"
 ends 0 "$MUFFLE" report --run "$run" --private
-check "of others they are not" bash -c "grep -q 'is of other samples' '$private' && ! grep -q '<h3>metrics.json' '$private'"
+check "of others they are not" bash -c "grep -q 'is of other samples' '$private' && ! grep -q '<h3>muffle evaluate' '$private'"
 sed -i 's/"samples_hash": "0000/"samples_hash": "'"$(sha256sum <"$run/samples.csv" | cut -c 1-4)"'/' "$run/metrics.json"
 cd "$run"
 ends 0 "$MUFFLE" report --release release.mfl --model model.mfl --samples samples.csv --private --config "$work/job.toml" --out "$work/no-run.html"
 cd - >/dev/null
-check "nor those that lie where muffle was started" bash -c "! grep -q '<h3>metrics.json' '$work/no-run.html'"
+check "nor those that lie where muffle was started" bash -c "! grep -q '<h3>muffle evaluate' '$work/no-run.html'"
 
 # Test noise: nothing that reads like a public report.
 ends 0 on 1 run --config "$work/job.toml" --set data.id=toys --set privacy.ledger="$work/toys.jsonl" --insecure-seeded-noise 7 --out "$work/toy"

@@ -70,7 +70,8 @@ TEST(FeatureDistance, IsSmallForRealImagesAndLargeForOthers) {
   const data::Settings data = settings_of(folder);
   const auto score = [&](const schema::Records& made) {
     test::write_records(folder / "samples.npz", made);
-    return kMetric->score({folder / "samples.npz", data.test(), data, 1, {}}).json.at("feature_distance");
+    return json_of(kMetric->score({folder / "samples.npz", data.test(), data, 1, {}}), "feature-distance")
+        .at("feature_distance");
   };
   const nlohmann::json same = score(halves(300, 2)), dim = score(halves(300, 2, true));
   EXPECT_EQ(same.at("real_training"), dim.at("real_training"));

@@ -78,6 +78,10 @@ void expect_coarse_own_scores(const Settings& settings, Subject subject) {
   for (const Metric* metric : without.chosen()) EXPECT_FALSE(metric->reads_own_records());
   const nlohmann::json others =
       score(without, subject, [&](const std::string& text) { other_table += text; });
+  const auto found = [](const nlohmann::json& all) {
+    return test::unrounded(all.value("findings", nlohmann::json()).dump(), 2, 2);
+  };
+  EXPECT_EQ(found(own), found(others)) << own;
   for (const auto& [key, value] : others.items()) own.erase(key);
   EXPECT_EQ(own.empty(), !reads_own);
   EXPECT_EQ(test::unrounded(own.dump(), 2, 2), std::vector<std::string>{}) << own;
@@ -168,6 +172,13 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
     std::string& table = tables.emplace_back();
     found.push_back(score(settings, subject, [&](const std::string& text) { table += text; }));
     EXPECT_TRUE(table.ends_with('\n')) << table;
+    // What programs, reports and people are given is one thing: each number is in its table.
+    for (const nlohmann::json& one : found.back().at("findings").at(line().name).at("tables")) {
+      EXPECT_FALSE(one.at("rows").empty()) << one;
+      for (const nlohmann::json& row : one.at("rows")) EXPECT_EQ(row.size(), one.at("columns").size() + 1);
+      EXPECT_NE(table.find(one.at("title").get<std::string>()), std::string::npos);
+      EXPECT_NE(table.find(one.at("rows")[0][0].get<std::string>()), std::string::npos);
+    }
     EXPECT_GT(beats, 0);
     EXPECT_EQ(found.back().contains("warning"), settings.reads_real_records());
     EXPECT_EQ(found.back(), found.front()) << "the same records in another format";

@@ -21,7 +21,8 @@ class MixtureNll : public ::testing::Test {
   static nlohmann::json scores_of(const std::filesystem::path& samples) {
     Subject subject;
     subject.samples = samples;
-    return find_kind(metric_kinds(), "mixture-nll", "metric").make()->score(subject).json.at("mixture_nll");
+    const auto metric = find_kind(metric_kinds(), "mixture-nll", "metric").make();
+    return json_of(metric->score(subject), metric->kind()).at("mixture_nll");
   }
   nlohmann::json score(const std::vector<float>& points, const std::vector<std::uint8_t>& labels) {
     test::write_records(file(), {{2}, {}, points, labels});

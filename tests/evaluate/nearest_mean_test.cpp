@@ -56,7 +56,7 @@ class NearestMean : public ::testing::Test {
     write_file_atomically(subject_.release, release::artifact_bytes(a));
     return a;
   }
-  Outcome score() const {
+  Findings score() const {
     return find_kind(metric_kinds(), "nearest-mean", "metric").make()->score(subject_);
   }
 
@@ -100,16 +100,16 @@ TEST_F(NearestMean, IsThatOfPlainLoopsWithNoiseAndWithout) {
   for (const std::uint32_t draw : {0u, 1u}) {
     const release::Artifact a =
         released({map("coarse", "20"), map("fine", "300")}, draw > 0 ? 2.0 : 100.0, draw);
-    const Outcome outcome = score();
+    const Findings outcome = score();
     for (std::size_t b = 0; b < 2; ++b) {
-      const nlohmann::json& said = outcome.json.at("nearest_mean").at(a.maps[b].name);
+      const nlohmann::json said = json_of(outcome, "nearest-mean").at("nearest_mean").at(a.maps[b].name);
       const double expected = read_out(a, b, held_out_);
       // One record may be as far from two means, but for rounding.
       EXPECT_NEAR(said.at("accuracy").get<double>(), expected, 1.01 / 90) << a.maps[b].name;
       EXPECT_GT(expected, 0.34);
       EXPECT_LT(expected, 1.0);
       EXPECT_GT(said.at("macro_f1").get<double>(), 0.2);
-      EXPECT_NE(outcome.table.find(a.maps[b].name), std::string::npos);
+      EXPECT_NE(text_of(outcome).find(a.maps[b].name), std::string::npos);
     }
   }
 }
@@ -125,7 +125,7 @@ TEST_F(NearestMean, AClassThatTheNoiseEmptiedIsGivenToNobody) {
     const auto accuracy_of = [&](std::optional<double> records) {
       if (records) a.values.back() = std::llround(*records * static_cast<double>(a.counts_units()));
       write_file_atomically(subject_.release, release::artifact_bytes(a));
-      return score().json.at("nearest_mean").at("fine").at("accuracy").get<double>();
+      return json_of(score(), "nearest-mean").at("nearest_mean").at("fine").at("accuracy").get<double>();
     };
     // The others are told apart as before.
     EXPECT_GT(accuracy_of(-3.0), 0.4);
@@ -138,19 +138,20 @@ TEST_F(NearestMean, AClassThatTheNoiseEmptiedIsGivenToNobody) {
 
 TEST_F(NearestMean, SaysWhetherTheReleaseIsPrivate) {
   release::Artifact a = released({map("coarse", "20")}, 100.0, 0);
-  EXPECT_EQ(score().json.at("is_private"), false);
-  EXPECT_EQ(score().json.at("release_hash"), sha256_file_hex(PublicFile(subject_.release)));
+  EXPECT_EQ(json_of(score(), "nearest-mean").at("is_private"), false);
+  EXPECT_EQ(json_of(score(), "nearest-mean").at("release_hash"),
+            sha256_file_hex(PublicFile(subject_.release)));
   a.is_private = true;
   write_file_atomically(subject_.release, release::artifact_bytes(a));
-  EXPECT_FALSE(score().json.contains("is_private"));
+  EXPECT_FALSE(json_of(score(), "nearest-mean").contains("is_private"));
 }
 
 TEST_F(NearestMean, MapsWithoutLabelsHaveNoMeansOfClasses) {
   std::vector<features::NamedMap> maps{map("all", "20"), map("by-class", "20")};
   maps[0].labelled = false;
   released(maps, 100.0, 0);
-  EXPECT_EQ(score().json.at("nearest_mean").size(), 1u);
-  EXPECT_TRUE(score().json.at("nearest_mean").contains("by-class"));
+  EXPECT_EQ(json_of(score(), "nearest-mean").at("nearest_mean").size(), 1u);
+  EXPECT_TRUE(json_of(score(), "nearest-mean").at("nearest_mean").contains("by-class"));
   released({maps[0]}, 100.0, 0);
   test::expect_error(ExitCode::kConfig, {"mean of each class"}, [&] { score(); });
 }

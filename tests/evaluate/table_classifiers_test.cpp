@@ -112,6 +112,7 @@ TEST_F(TableClassifiers, LearnAPlantedRule) {
     EXPECT_LT(score.measures.accuracy, 0.93) << score.name;
     EXPECT_GT(score.measures.roc_auc, overfits ? 0.77 : 0.7) << score.name;
     EXPECT_GT(score.measures.pr_auc_hard, 0.6) << score.name;
+    EXPECT_FALSE(score.predicts_one_class) << score.name;
   }
   const Measures mean = mean_of(report.synthetic);
   double accuracies = 0.0;
@@ -126,6 +127,15 @@ TEST_F(TableClassifiers, AreAtChanceWhereColumnsSayNothing) {
     EXPECT_NEAR(score.measures.accuracy, 0.5, 5.0 * std::sqrt(0.25 / 2000.0)) << score.name;
     EXPECT_NEAR(score.measures.roc_auc, 0.5, 5.0 * std::sqrt(1.0 / (12.0 * 500.0))) << score.name;
   }
+}
+
+TEST_F(TableClassifiers, SayWhenTheyPredictOneClassOnly) {
+  std::string made = people(400, false, 0);
+  for (std::size_t at = made.find(",high\n", 200); at != std::string::npos; at = made.find(",high\n", at))
+    made.replace(at, 6, ",low\n");  // but for a few of the first rows
+  const auto report = evaluate(made, people(400, true, 1), only({"logistic_regression", "decision_tree"}));
+  EXPECT_TRUE(report.synthetic[0].predicts_one_class);
+  EXPECT_FALSE(report.synthetic[1].predicts_one_class);  // it learns the few by heart
 }
 
 TEST_F(TableClassifiers, GiveTheSameMeasuresForAnyThreadsAndOrder) {

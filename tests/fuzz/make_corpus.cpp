@@ -86,6 +86,7 @@ void containers() {
 void checkpoints() {
   train::Checkpoint c{"train", "release", "0.1.0", 2, 1, 12, 0.5, 0.25, {}};
   c.tensors = {{"parameter/a", {2, 1}, {1, -2.5f}}, {"buffer/b", {0}, {}}, {"adam.mean/a", {}, {0.1f}}};
+  c.chosen = {8, 0.125, {{"parameter/a", {2, 1}, {0.5f, 2}}}};
   seed_both("checkpoint", "",
             parse_container(serialize(c), "muffle-checkpoint", train::kCheckpointVersion, "seed"));
 }

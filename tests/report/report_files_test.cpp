@@ -35,7 +35,7 @@ TEST_F(ReportFilesTest, APrivateOneIsThisUsersAlone) {
   ::umask(before);
   EXPECT_EQ(mode_of(file), 0600u);
   EXPECT_NE(read_file(file).find("<title>two</title>"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / ".r.html.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / ".r.html.private.tmp"));
 }
 
 TEST_F(ReportFilesTest, NeitherTakesTheOthersPlaceNorAnotherFiles) {

@@ -20,11 +20,14 @@ Checkpoint sample(std::uint64_t step) {
   c.tensors = {{"parameter/weight", {2, 3}, {1, -2, 3.5f, 1e-30f, 0, 6}},
                {"buffer/empty", {0}, {}},
                {"adam.mean/scalar", {}, {0.1f}}};
+  c.chosen = {step / 2, -0.25, {{"parameter/weight", {1}, {7}}, {"buffer/b", {2}, {8, 9}}}};
   return c;
 }
 
 TEST(Checkpoint, WhatIsWrittenIsRead) {
-  const Checkpoint c = sample(12);
+  Checkpoint c = sample(12);
+  EXPECT_EQ(parse_checkpoint(serialize(c), "here"), c);
+  c.chosen.reset();
   EXPECT_EQ(parse_checkpoint(serialize(c), "here"), c);
 }
 
@@ -48,7 +51,7 @@ TEST(Checkpoint, LyingHeadersAreRefused) {
     test::expect_error(ExitCode::kProtocol, {"slot", says},
                        [&] { parse_checkpoint(serialize(bad), "slot"); });
   };
-  refused("version", [](Container& c) { c.header["version"] = 2; });
+  refused("version", [](Container& c) { c.header["version"] = 1; });
   refused("step", [](Container& c) { c.header["step"] = -1; });
   refused("step", [](Container& c) { c.header["step"] = std::uint64_t{1} << 33; });
   refused("first_loss", [](Container& c) { c.header["first_loss"] = nullptr; });
@@ -57,7 +60,12 @@ TEST(Checkpoint, LyingHeadersAreRefused) {
   refused("longer than the file", [](Container& c) { c.header["tensors"][0]["shape"] = {2, 4}; });
   refused("longer than the file", [](Container& c) { c.header["tensors"][0]["shape"] = {1 << 20, 1 << 20}; });
   refused("too large", [](Container& c) { c.header["tensors"][0]["shape"] = {1ll << 40, 1ll << 40}; });
-  refused("behind the last", [](Container& c) { c.header["tensors"][2]["shape"] = {0}; });
+  refused("behind the last", [](Container& c) { c.header["chosen"]["tensors"][1]["shape"] = {1}; });
+  refused("longer than the file", [](Container& c) { c.header["chosen"]["tensors"][0]["shape"] = {2}; });
+  refused("step", [](Container& c) { c.header["chosen"]["step"] = 13; });
+  refused("distance", [](Container& c) { c.header["chosen"]["distance"] = nullptr; });
+  refused("novelty", [](Container& c) { c.header["chosen"]["novelty"] = 1; });
+  refused("chosen", [](Container& c) { c.header.erase("chosen"); });
   refused("there twice", [](Container& c) { c.header["tensors"][1]["name"] = "parameter/weight"; });
   refused("not finite", [](Container& c) {
     const float nan = std::numeric_limits<float>::quiet_NaN();

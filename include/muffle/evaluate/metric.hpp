@@ -14,6 +14,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/data/settings.hpp"
+#include "muffle/evaluate/findings.hpp"
 #include "muffle/features/asset.hpp"
 
 namespace muffle::evaluate {
@@ -30,12 +31,6 @@ struct Subject {
   features::AssetFiles assets{};    ///< of its maps
 
   bool m_is_private() const { return train.records == 0; }
-};
-
-/// What a metric says. Not covered by the release's guarantee where it has real_records().
-struct Outcome {
-  nlohmann::json json;  ///< fields of metrics.json; "is_private" false: made of a release that is NOT PRIVATE
-  std::string table;    ///< lines for people
 };
 
 /// A kind derives from this, in a file of its own (src/evaluate/NAME_metric.cpp); its line: metric_kinds.inc.
@@ -64,7 +59,7 @@ class Metric {
   /// What it needs of the samples.
   virtual void sample_problems(const schema::Schema&, std::uint64_t /*count*/, settings::Problems&) const {}
   /// @throws IoError, DataError, ConfigError.
-  virtual Outcome score(const Subject& subject) const = 0;
+  virtual Findings score(const Subject& subject) const = 0;
 };
 
 /// One line of the table of metrics.
@@ -110,9 +105,9 @@ void sample_problems(const Settings& settings, const schema::Schema& schema, std
 /// all.
 std::string samples_file(const std::vector<std::string>& sample_formats, std::uint64_t files = 1);
 
-/// Computes all metrics. @param show  is given each table. @returns the fields of metrics.json.
-/// Reads REAL data if settings.reads_real_records(): that part is not covered by the release's guarantee, and
-/// choosing anything by it costs privacy; the log and the file say so.
+/// Computes all metrics. @param show  is given what each found, for people. @returns the fields of
+/// metrics.json. Reads REAL data if settings.reads_real_records(): that part is not covered by the release's
+/// guarantee, and choosing anything by it costs privacy; the log and the file say so.
 nlohmann::json score(const Settings& settings, const Subject& subject,
                      const std::function<void(const std::string&)>& show);
 

@@ -20,6 +20,15 @@ struct CheckpointTensor {
   bool operator==(const CheckpointTensor&) const = default;
 };
 
+/// The state that is nearest to the proxy so far (checkpoint_choice.hpp).
+struct ChosenState {
+  std::uint64_t step = 0;                 ///< steps done in it
+  double distance = 0;                    ///< squared, to the proxy
+  std::vector<CheckpointTensor> tensors;  ///< parameters and buffers
+
+  bool operator==(const ChosenState&) const = default;
+};
+
 /// A training after `step` steps: all that the next step depends on beside the settings and the release. The
 /// random streams are counter-based, so that (seed, step) is their whole state. Every rank holds the same
 /// training state, so one file serves any number of ranks. Public: it is post-processing of a release.
@@ -32,11 +41,13 @@ struct Checkpoint {
   std::uint64_t step = 0;      ///< steps done; the streams' next substream
   double first_loss = 0, last_loss = 0;
   std::vector<CheckpointTensor> tensors;  ///< parameters, buffers and Adam's moments
+  /// Of a training with train.choose_every that has looked before this step.
+  std::optional<ChosenState> chosen = std::nullopt;
 
   bool operator==(const Checkpoint&) const = default;
 };
 
-inline constexpr int kCheckpointVersion = 1;
+inline constexpr int kCheckpointVersion = 2;
 
 /// The file's bytes: a core/container.hpp container of format "muffle-checkpoint"; no pickle
 /// (docs/how-to/stop-and-resume.md).

@@ -41,6 +41,13 @@ inline constexpr double kDeviationsToSwitch = 2.0;
 /// was nearer by a twentieth scored worse (docs/explanation/moments.md).
 inline constexpr double kLeastGain = 1.0 / 3.0;
 
+/// sum_c w_c ||mu_c - mu~_c||^2 less what noise and sampling add to it on average: it may fall below 0. Of
+/// models that are measured with the same codes against the same target, the smallest is the nearest.
+/// @param mean          a model's mean embedding, C x D
+/// @param noise_square  expected ||noise||^2 of a row of the target
+double squared_distance(const Matching& map, const torch::Tensor& mean, const Measurement& measurement,
+                        double noise_square);
+
 /// Which of two models is nearer to the data, by the private proxy: features that neither was trained on,
 /// released with noise of their own (docs/explanation/moments.md). With d = sum_c w_c ||mu_c - mu~_c||^2 the
 /// noise's square cancels in d_closed - d_trained, and what is left of it has the standard deviation 2 s

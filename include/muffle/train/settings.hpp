@@ -37,6 +37,9 @@ struct TrainSpec {
   /// (proxy.hpp).
   bool from_moments = false;
   bool keep_trained = false;  ///< the trained model is written whatever the proxy says: to measure its choice
+  /// After so many steps, again and again, and at the end the proxy is asked how near the model is, and the
+  /// nearest one is kept (train/checkpoint_choice.hpp); 0: the last one is.
+  std::uint64_t choose_every = 0;
   // When root writes a checkpoint; neither changes the model.
   std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone
   double checkpoint_every_s = 60;      ///< when the last one is so old; 0: by steps alone
@@ -72,9 +75,13 @@ double loss_weight(const TrainSpec& spec, const features::NamedMap& map);
 void loss_weight_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
                           settings::Problems& problems);
 
+/// What a release of these maps lacks to choose checkpoints by (TrainSpec::choose_every).
+void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                     settings::Problems& problems);
+
 /// Which of the maps that a training uses the network does not make records for (model::takes_relaxed()).
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
-                      bool from_moments, settings::Problems& problems);
+                      const TrainSpec& spec, settings::Problems& problems);
 
 /// What making a model of a release takes, for `muffle plan`. All 0 where nothing can be made of it.
 struct Cost {

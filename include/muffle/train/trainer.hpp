@@ -39,10 +39,19 @@ int torch_gpus() noexcept;
 /// "this muffle was built without CUDA"; empty where there are some.
 std::string why_no_torch_gpus();
 
+/// Which of a training's models was nearest to the proxy (TrainSpec::choose_every).
+struct CheckpointChosen {
+  std::uint64_t step = 0;                  ///< steps done in it
+  double distance = 0, last_distance = 0;  ///< squared, of it and of the last model
+
+  bool operator==(const CheckpointChosen&) const = default;
+};
+
 /// What a training says of itself. Public: post-processing of the release.
 struct TrainReport {
   double first_loss = 0, last_loss = 0;
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
+  std::optional<CheckpointChosen> chosen;    ///< TrainSpec::choose_every
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
 };
 

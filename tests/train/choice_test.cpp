@@ -1,0 +1,140 @@
+// Which state of a training is kept by the proxy (train.choose_every).
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "muffle/core/files.hpp"
+#include "muffle/model/model_file.hpp"
+#include "muffle/train/proxy.hpp"
+#include "muffle/train/trainer.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/thread_comm.hpp"
+#include "train/toy_start.hpp"
+
+namespace muffle::train {
+namespace {
+
+using test::run_thread_ranks;
+using torch::Tensor;
+
+class NearestState : public ::testing::Test {
+ protected:
+  NearestState() {
+    spec_.steps = 60;
+    spec_.batch = 50;
+    spec_.choose_every = 20;
+    spec_.from_moments = false;
+  }
+
+  TrainReport run(int ranks, const std::string& name, const TrainSetup& setup = {}) {
+    TrainReport out;
+    std::filesystem::create_directories(folder_ / name);
+    const std::string bytes = release::artifact_bytes(release_);
+    run_thread_ranks(ranks, [&](comm::HostComm& comm) {
+      const TrainReport report =
+          train(comm, bytes, "release", model_in(name), *test::start_generator(), spec_, "hash", 1, setup);
+      if (comm.is_root()) out = report;
+    });
+    return out;
+  }
+  std::filesystem::path model_in(const std::string& name) const { return folder_ / name / "model.mfl"; }
+  std::string model(const std::string& name) const { return read_file(model_in(name)); }
+
+  test::TemporaryFolder folder_;
+  release::Artifact release_ = test::start_release();
+  TrainSpec spec_ = test::start_spec();
+};
+
+/// What is kept is the very model that a training of so many steps has.
+TEST_F(NearestState, IsTheModelOfAShorterTraining) {
+  // Noise so large that the training fits it, and the proxy is soon nearest.
+  release_ = test::start_release(test::StartRecords::kNormal, 0.2, /*draw=*/3, 300);
+  spec_.steps = 400;
+  spec_.decay = 1.0;
+  const TrainReport chosen = run(2, "chosen");
+  ASSERT_TRUE(chosen.chosen);
+  ASSERT_LT(chosen.chosen->step, 400u) << "the last one is the nearest: nothing is tested";
+  EXPECT_LT(chosen.chosen->distance, chosen.chosen->last_distance);
+  spec_.steps = chosen.chosen->step;
+  spec_.choose_every = 0;
+  EXPECT_FALSE(run(2, "short").chosen);
+  EXPECT_EQ(model("chosen"), model("short"));
+}
+
+TEST_F(NearestState, LookingDoesNotChangeTheTraining) {
+  const TrainReport looked = run(1, "looked");
+  if (looked.chosen->step == spec_.steps) {
+    spec_.choose_every = 0;
+    run(1, "plain");
+    EXPECT_EQ(model("looked"), model("plain"));
+  } else {
+    ADD_FAILURE() << "step " << looked.chosen->step << " is the nearest: nothing is tested";
+  }
+}
+
+TEST_F(NearestState, IsTheSameForAnyNumberOfRanks) {
+  const CheckpointChosen one = run(1, "1").chosen.value();
+  for (const int ranks : {2, 3}) {
+    const CheckpointChosen more = run(ranks, std::to_string(ranks)).chosen.value();
+    EXPECT_EQ(more.step, one.step);
+    EXPECT_NEAR(more.distance, one.distance, 1e-3 * std::fabs(one.distance) + 1e-6);
+  }
+}
+
+TEST_F(NearestState, GoesOnBitEqualAfterAStop) {
+  const TrainReport whole = run(2, "whole");
+  for (const int stop_after : {20, 33, 60}) {  // at a look, between two, at the end
+    const std::string name = "stopped" + std::to_string(stop_after);
+    std::filesystem::create_directories(folder_ / name);
+    const std::string bytes = release::artifact_bytes(release_);
+    run_thread_ranks(2, [&](comm::HostComm& comm) {
+      TrainSetup own;
+      int steps = 0;
+      // The wish is heard in the next step.
+      own.heartbeat.beat = [&](bool at_once) { return !at_once && ++steps == stop_after - 1; };
+      test::expect_error(ExitCode::kStopped, {"step " + std::to_string(stop_after) + " of 60"}, [&] {
+        train(comm, bytes, "release", model_in(name), *test::start_generator(), spec_, "hash", 1, own);
+      });
+    });
+    const TrainReport rest = run(2, name);
+    EXPECT_EQ(rest.resumed_at, static_cast<std::uint64_t>(stop_after));
+    EXPECT_EQ(rest.chosen, whole.chosen);
+    EXPECT_EQ(model(name), model("whole"));
+  }
+}
+
+TEST_F(NearestState, GoesWithAStartFromTheClosedForm) {
+  spec_.from_moments = true;
+  spec_.steps = 200;
+  const TrainReport report = run(2, "start");
+  ASSERT_TRUE(report.chosen);
+  ASSERT_TRUE(report.choice);
+  EXPECT_GT(report.chosen->step, 0u);
+  EXPECT_NEAR(report.choice->after_training, report.chosen->distance, 0.2 * report.chosen->distance)
+      << "the closed form is compared with the nearest state, of other samples";
+}
+
+TEST_F(NearestState, WithoutAProxyItIsRefusedOnEveryRank) {
+  release_ = test::planned_release(release_.schema, {release_.maps[0], release_.maps[1]},
+                                   std::vector<float>(400, 0.5f), std::vector<std::int32_t>(100, 1));
+  const std::string bytes = release::artifact_bytes(release_);
+  run_thread_ranks(2, [&](comm::HostComm& comm) {
+    test::expect_error(ExitCode::kConfig, {"train.choose_every", "role = \"proxy\""}, [&] {
+      train(comm, bytes, "release", folder_ / "model.mfl", *test::start_generator(), spec_, "hash", 1);
+    });
+  });
+}
+
+/// By hand: of a target without noise, what is left is the distance of the means.
+TEST(SquaredDistance, IsWithoutWhatNoiseAndSamplingAdd) {
+  Measurement m{.batch = 50, .batches = 2, .class_share = {0.25, 0.75}};
+  const Matching map{{}, torch::tensor({{0.1f, 0.0f}, {0.0f, 0.5f}}), {2.0, 1.0}};
+  const Tensor mean = torch::tensor({{0.0f, 0.0f}, {0.3f, 0.5f}});
+  const double sampling = 2 * 0.25 / 100 + (0.75 - 0.34 / 0.75) / 100;
+  EXPECT_NEAR(squared_distance(map, mean, m, 0.0), 2 * 0.01 + 0.09 - sampling, 1e-7);
+  EXPECT_NEAR(squared_distance(map, mean, m, 0.5), 2 * 0.01 + 0.09 - sampling - 3 * 0.5, 1e-7);
+}
+
+}  // namespace
+}  // namespace muffle::train
