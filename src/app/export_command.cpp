@@ -41,10 +41,11 @@ std::string exported_model(const std::string& bytes, const ExportCommand& comman
   if (table && !table->constraints.empty())
     printed << "export: `muffle sample` moves rows until the schema's constraints hold; a TorchScript module "
                "does not\n";
-  if (table && std::ranges::any_of(table->columns, [](const auto& c) { return c.since || c.derived; }))
+  if (table &&
+      std::ranges::any_of(table->columns, [](const auto& c) { return c.since || c.derived || c.time_of; }))
     printed
-        << "export: `muffle sample` writes dates that count since another, and columns that are derived; a "
-           "TorchScript module has the differences alone\n";
+        << "export: `muffle sample` writes dates that count since another, datetimes of a day and a time of "
+           "day, and columns that are derived; a TorchScript module has what they are made of\n";
   return interop::torch_script_bytes(model, parts.header);
 }
 

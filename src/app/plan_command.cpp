@@ -83,12 +83,15 @@ std::string bytes_text(Number count) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
-/// The columns that count since another date, for people.
+/// The dates that are released as something else, for people.
 std::vector<std::string> differences(const release::ReleasePlan& plan) {
   std::vector<std::string> out;
   if (!plan.schema.table) return out;
   const std::vector<schema::Column>& columns = plan.schema.table->columns;
   for (const schema::Column& column : columns) {
+    if (column.time_of)
+      out.push_back(fmt::format("'{}' is released as a day and a time of day",
+                                printable(columns[*column.time_of].name)));
     if (!column.since) continue;
     out.push_back(fmt::format("'{}' is released as how much later it is than '{}'{}", printable(column.name),
                               printable(columns[*column.since].name),

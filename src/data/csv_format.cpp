@@ -54,7 +54,7 @@ Places places_of_header(CsvRows& rows, const TableFields& fields, bool& unnamed_
 /// Without a header: the schema's order. @param as_written  without the columns that samples lack
 Places in_order(const schema::Table& table, bool as_written) {
   Places places;
-  for (std::size_t j = 0; j < table.columns.size(); ++j) {
+  for (std::size_t j = 0; j < table.in_files(); ++j) {
     if (!as_written || table.columns[j].is_sampled()) places.push_back(j);
   }
   return places;

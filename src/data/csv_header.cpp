@@ -111,8 +111,7 @@ bool header_is_below(CsvRows& rows, const schema::Table& table,
 HeaderMatch match_header(std::span<const std::string_view> names, const schema::Table& table,
                          const std::function<bool(std::size_t)>& needed) {
   std::map<std::string, std::size_t> columns;
-  for (std::size_t j = 0; j < table.columns.size(); ++j)
-    columns[schema::plain_text(table.columns[j].name)] = j;
+  for (std::size_t j = 0; j < table.in_files(); ++j) columns[schema::plain_text(table.columns[j].name)] = j;
   HeaderMatch match;
   std::vector<int> seen(table.columns.size(), 0);
   std::set<std::string> unknown;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/plain_text.hpp"
 
 namespace muffle::data {
@@ -12,7 +13,7 @@ using schema::Misfit;
 Differences::Differences(const schema::Table& table, Of of) {
   const auto note = [&](std::size_t j) {
     columns_.resize(table.columns.size());
-    if (!columns_[j].text) columns_[j].text.emplace(table.columns[j]);
+    if (!columns_[j].text) columns_[j].text.emplace(schema::as_in_files(table, j));
   };
   for (std::size_t j = 0; j < table.columns.size(); ++j) {
     const schema::Column& column = table.columns[j];
@@ -20,6 +21,12 @@ Differences::Differences(const schema::Table& table, Of of) {
       note(j);
       note(*column.since);
       columns_[j].since = column.since;
+    }
+    if (column.is_day()) {
+      note(j);
+      columns_[j].time = table.time_of_day(j);
+      columns_[j].day_of.emplace(column);
+      columns_[j].time_of.emplace(table.columns[*columns_[j].time]);
     }
     if (column.derived && of == Of::kChecks) {
       note(column.derived->later);
@@ -48,7 +55,7 @@ bool Differences::waits(Column& column, const schema::FieldReading& reading, std
       reading.misfit == Misfit::kNone && of.missing && reading.cell->code == of.missing_code();
   if (!dated || missing || !value) return false;
   column.value = value;
-  return column.since.has_value();
+  return column.since || column.time;
 }
 
 schema::FieldReading Differences::reading(const Column& own) const {
@@ -67,6 +74,19 @@ schema::FieldReading Differences::reading(const Column& own) const {
   if (*own.value < date) out.misfit = Misfit::kBelow;
   if (*own.value > date) out.misfit = Misfit::kAbove;
   return out;
+}
+
+std::pair<schema::FieldReading, schema::FieldReading> Differences::parts(const Column& own) {
+  const schema::Column& column = own.text->column();
+  const double value = std::clamp(*own.value, column.lo, column.hi);
+  // On the grid before it is cut: what is nearest to midnight may be of the next day.
+  const double last = std::round((column.hi - column.lo) / column.step);
+  const double nearest = std::min(std::round((value - column.lo) / column.step), last);
+  const schema::DayAndTime both = schema::day_and_time(column.lo + nearest * column.step);
+  schema::FieldReading day = own.day_of->read_difference(both.day);
+  if (*own.value < value) day.misfit = Misfit::kBelow;
+  if (*own.value > value) day.misfit = Misfit::kAbove;
+  return {day, own.time_of->read_difference(both.time)};
 }
 
 }  // namespace muffle::data

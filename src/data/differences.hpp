@@ -3,18 +3,20 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::data {
 
-/// The dates of a row that others have to do with: those that count since another (schema::Column::since)
-/// wait until both are known. Private: it holds a row's values.
+/// The dates of a row that are no number of a record as they are: those that count since another
+/// (schema::Column::since) wait until both are known, and datetimes of a day and a time of day
+/// (schema::Column::is_day()) until the row's end. Private: it holds a row's values.
 class Differences {
  public:
   enum class Of {
-    kRecords,  ///< what a record is made of: dates that count since another, and these
+    kRecords,  ///< what a record is made of: dates that count since another, these, and datetimes
     kChecks,   ///< those of which columns are derived, too
   };
 
@@ -27,13 +29,18 @@ class Differences {
   bool take(std::size_t column, const Field& field) {
     return columns_.empty() || !columns_[column].text ? false : waits(columns_[column], field);
   }
-  /// After the row's last field: calls each(column, reading) of all that waited. Where the other date is not
-  /// known, neither is the difference: it is missing, or, where it may not be, has no cell (nor has the
-  /// other).
+  /// After the row's last field: calls each(column, reading) of all that waited, of a datetime for its day
+  /// and then for its time. Where the other date is not known, neither is the difference: it is missing, or,
+  /// where it may not be, has no cell (nor has the other).
   template <class Each>
   void settle(const Each& each) {
     for (std::size_t j = 0; j < columns_.size(); ++j) {
-      if (columns_[j].since && columns_[j].value) each(j, reading(columns_[j]));
+      const Column& column = columns_[j];
+      if (column.since && column.value) each(j, reading(column));
+      if (!column.time || !column.value) continue;
+      const auto [day, time] = parts(column);
+      each(j, day);
+      each(*column.time, time);
     }
   }
   /// Of the row at hand, as the file has it: a date that is noted and there.
@@ -41,8 +48,10 @@ class Differences {
 
  private:
   struct Column {
-    std::optional<schema::ColumnText> text;  ///< none: it has to do with no difference
+    std::optional<schema::ColumnText> text;  ///< as files have it; none: it is read as it is
     std::optional<std::size_t> since;
+    std::optional<std::size_t> time;                    ///< of a datetime that is a day: its time's column
+    std::optional<schema::ColumnText> day_of, time_of;  ///< likewise: the parts
     std::optional<double> value;
   };
 
@@ -50,6 +59,7 @@ class Differences {
   static bool waits(Column& column, double field);
   static bool waits(Column& column, const schema::FieldReading& reading, std::optional<double> value);
   schema::FieldReading reading(const Column& own) const;
+  static std::pair<schema::FieldReading, schema::FieldReading> parts(const Column& own);
 
   std::vector<Column> columns_;  ///< the table's; empty: there is nothing to note
 };

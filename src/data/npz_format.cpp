@@ -106,7 +106,7 @@ class NpzTableWriter final : public schema::RecordWriter {
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
       : RecordWriter(kind), rows_(*this->kind().table), archive_(path) {
     std::size_t numbers = 0;
-    for (std::size_t j = 0; j < kind.table->columns.size(); ++j) {
+    for (std::size_t j = 0; j < kind.table->in_files(); ++j) {
       const schema::Column& column = kind.table->columns[j];
       if (!column.is_sampled()) continue;
       Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j, std::nullopt};

@@ -98,7 +98,7 @@ TableArrays::TableArrays(const std::string& file, const schema::Table& table,
 }
 
 void TableArrays::add_matrix(ArrayReader matrix, const schema::Table& table) {
-  const std::size_t columns = table.columns.size();
+  const std::size_t columns = table.in_files();
   const ElementType type = matrix.header().type;
   const std::uint64_t numbers = matrix.header().record_elements();
   // One dimension is one column.

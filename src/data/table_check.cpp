@@ -60,7 +60,7 @@ class TableChecker {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
       if (c.is_unread()) continue;
-      use.is_read = !c.follows();
+      use.is_read = !c.follows() && !c.time_of;
       if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());
       use.text.emplace(c);
@@ -156,7 +156,8 @@ class TableChecker {
                     name, use.other_orders));
     HeldValues held{name, {}, {}, {}, {}};
     if (column.is_number()) {
-      held.bounds = fmt::format("{} to {}", written(column, column.lo), written(column, column.hi));
+      const auto [lo, hi] = column.is_day() ? *column.dates : schema::DateBounds{column.lo, column.hi};
+      held.bounds = fmt::format("{} to {}", written(column, lo), written(column, hi));
       if (use.least <= use.largest) {
         held.least = written(column, use.least);
         held.largest = written(column, use.largest);
@@ -175,7 +176,7 @@ class TableChecker {
   }
 
   static std::string written(const schema::Column& column, double value) {
-    if (column.since) return schema::days_text(column, value);
+    if (column.since) return *schema::special_text(column, value);
     const bool days = column.is_temporal();
     constexpr double kMostDays = 2.9e6;  // of years with four digits
     if (days && std::abs(value) > kMostDays * (column.type == ColumnType::kDate ? 1 : 86400))
@@ -268,8 +269,10 @@ class TableChecker {
   template <class Where>
   void end(const Where& where) {
     differences_.settle([&](std::size_t j, const schema::FieldReading& reading) {
+      if (!uses_[j].is_read) return;  // a time of day: the datetime is looked at once
       if (reading.cell) row_[j] = *reading.cell;
       look_at(j, reading.misfit, where);
+      if (table_.columns[j].is_day()) return look_at_number(uses_[j], *differences_.date(j));
       if (reading.misfit == Misfit::kNone && reading.cell)
         look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
     });

@@ -24,6 +24,7 @@ TableFields::TableFields(const DataSpec& spec, Where where)
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     const schema::Column& column = table_->columns[j];
     ColumnUse& use = columns_[j];
+    use.time = table_->time_of_day(j);
     if (column.is_unread() || column.follows()) continue;
     if (column.role == schema::ColumnRole::kPerson) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
@@ -54,7 +55,7 @@ void TableFields::put(std::size_t column, std::string_view field, Row& row) {
       return;
     case Use::kNumber:
       if (differences_.take(column, field)) return;
-      if (const float position = use.quick->position(field); position >= 0) {
+      if (const float position = use.quick->position(field); position >= 0 && !use.time) {
         row.floats[use.number] = position;
         return;
       }
@@ -95,6 +96,14 @@ void TableFields::put(std::size_t column, const schema::FieldReading& field, Row
       usable_ = false;
     }
     return;
+  }
+  // Of a datetime that is missing, or none, so is the time; settle() says what it is of any other.
+  if (use.time && !(field.cell && field.cell->code < use.text->column().bins())) {
+    const schema::Column& time = columns_[*use.time].text->column();
+    put(*use.time,
+        field.cell ? schema::FieldReading{Misfit::kNone, schema::Cell{time.missing_code(), kMiddle}}
+                   : schema::FieldReading{},
+        row);
   }
   float& number = row.floats[use.number];
   if (!field.cell) {

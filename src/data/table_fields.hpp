@@ -29,8 +29,10 @@ class TableFields {
   TableFields(const DataSpec& spec, Where where);
 
   const schema::Table& table() const { return *table_; }
-  /// The column is read: it is neither ignored nor that of a person whom nobody asks for.
-  bool needs(std::size_t column) const { return columns_[column].use != Use::kNone; }
+  /// Files must have the column: it is neither ignored nor that of a person whom nobody asks for.
+  bool needs(std::size_t column) const {
+    return columns_[column].use != Use::kNone && !table_->columns[column].time_of;
+  }
 
   bool is_person(std::size_t column) const { return columns_[column].use == Use::kPerson; }
 
@@ -48,7 +50,8 @@ class TableFields {
   enum class Use { kNone, kNumber, kLabel, kPerson };
   struct ColumnUse {
     Use use = Use::kNone;
-    std::size_t number = 0;  ///< of a record
+    std::size_t number = 0;           ///< of a record
+    std::optional<std::size_t> time;  ///< of a datetime that is a day: its time's column
     std::optional<schema::ColumnText> text;
     std::optional<QuickFields> quick;
     std::vector<float> middles;  ///< positions of the codes' middles: of categories all there are

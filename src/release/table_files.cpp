@@ -78,15 +78,14 @@ std::vector<std::string> code_texts(const schema::Column& column) {
   if (column.is_number()) {
     const schema::Grid grid(column);
     for (std::uint32_t bin = 0; bin < column.bins(); ++bin) {
-      std::string from, to;
-      const double first = grid.value(grid.first(bin)), last = grid.value(grid.first(bin + 1) - 1);
-      if (column.since) {
-        from = schema::days_text(column, first);
-        to = schema::days_text(column, last);
-      } else {
-        schema::write_number(column, first, from);
-        schema::write_number(column, last, to);
-      }
+      const auto text = [&](std::uint64_t index) {
+        const double value = grid.value(index);
+        if (const auto special = schema::special_text(column, value)) return *special;
+        std::string own;
+        schema::write_number(column, value, own);
+        return own;
+      };
+      const std::string from = text(grid.first(bin)), to = text(grid.first(bin + 1) - 1);
       out.push_back(from == to ? from : from + ".." + to);
     }
   } else {

@@ -40,7 +40,7 @@ std::string Column::text(double value) const {
   if (std::isnan(value)) return "missing";
   if (!is_number) return categories.at(static_cast<std::size_t>(value));
   if (!schema) return fmt::format("{:.4g}", value);
-  if (schema->since) return schema::days_text(*schema, value);
+  if (const auto special = schema::special_text(*schema, value)) return *special;
   std::string out;
   schema::ColumnText(*schema).write_number(value, out);
   return out;

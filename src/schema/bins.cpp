@@ -31,6 +31,7 @@ std::vector<double> edges_at(const Column& column, const Grid& grid,
 /// Of a number whose bins are learned: how many values each have a cell of their own, in how many equal parts
 /// others are cut, and by which factor the cells grow with the distance from 0.
 constexpr std::uint64_t kMostSingleValues = 256, kEqualParts = 128, kEqualPartsOfTime = 256;
+constexpr std::uint64_t kFiveMinutes = 288;  // of a day: whole hours and their quarters begin cells
 constexpr double kGrowth = 1.1;
 
 }  // namespace
@@ -39,9 +40,8 @@ std::vector<double> fine_bins(const Column& column) {
   const Grid grid = grid_with(column);
   const std::uint64_t values = grid.count();
   if (values <= kMostSingleValues) return equal_bins(column, values);
-  const bool time =
-      !column.since && (column.type == ColumnType::kDate || column.type == ColumnType::kDatetime);
-  if (time) return equal_bins(column, kEqualPartsOfTime);
+  if (column.is_temporal() && !column.since)
+    return equal_bins(column, column.type == ColumnType::kTime ? kFiveMinutes : kEqualPartsOfTime);
   std::set<std::uint64_t> firsts{0, 1, values - 1, values};
   for (std::uint64_t i = 1; i < kEqualParts; ++i)
     firsts.insert(static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * values / kEqualParts));

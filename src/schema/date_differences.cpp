@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "bins.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/plain_text.hpp"
 
 namespace muffle::schema {
@@ -52,7 +53,7 @@ double whole_years(double later, double earlier) {
 DateBounds date_bounds(const Table& table, const Column& column) {
   if (column.dates) return *column.dates;
   if (!column.since) return {column.lo, column.hi};
-  const Column& base = table.columns[*column.since];
+  const DateBounds base = date_bounds(table, table.columns[*column.since]);
   return {base.lo + column.lo, base.hi + column.hi};
 }
 
@@ -159,13 +160,17 @@ RowNumbers::RowNumbers(const Table& table) : table_(table), known_(table.columns
     const auto at = std::ranges::find(features, j) - features.begin();
     if (!known_[j]) known_[j] = Known{ColumnText(table.columns[j]), static_cast<std::size_t>(at)};
   };
-  const auto follow = [&](std::size_t j) {
+  const auto know_whole = [&](std::size_t j) {
     know(j);
-    if (table.columns[j].since) know(*table.columns[j].since);
+    if (table.columns[j].is_day()) know(*table.time_of_day(j));
+  };
+  const auto follow = [&](std::size_t j) {
+    know_whole(j);
+    if (table.columns[j].since) know_whole(*table.columns[j].since);
   };
   for (std::size_t j = 0; j < known_.size(); ++j) {
     const Column& c = table.columns[j];
-    if (c.since) follow(j);
+    if (c.since || c.is_day()) follow(j);
     if (c.determined) know(c.determined->by);
     if (!c.derived) continue;
     follow(c.derived->later);
@@ -185,9 +190,14 @@ double RowNumbers::number(std::size_t column, std::span<const float> record) con
   }
   const Known& known = *known_[column];
   const double own = known.text.number(cell_at(record[known.at], c.codes()));
-  if (!c.since) return own;
-  const double date = number(*c.since, record) + own;  // missing, if one of them is
+  if (!c.since && !c.is_day()) return own;
+  const double date = own + (c.since ? number(*c.since, record) : time_of_day(column, record));  // NaN stays
   return c.dates ? std::clamp(date, c.dates->lo, c.dates->hi) : date;
+}
+
+double RowNumbers::time_of_day(std::size_t column, std::span<const float> record) const {
+  const std::size_t j = *table_.time_of_day(column);
+  return time_in_day(known_[j]->text, cell_at(record[known_[j]->at], table_.columns[j].codes()));
 }
 
 }  // namespace muffle::schema

@@ -35,6 +35,19 @@ Cell cell_at(float position, std::size_t codes) {
   return {static_cast<std::uint32_t>(code), static_cast<float>(at - code)};
 }
 
+std::size_t Table::in_files() const {
+  std::size_t n = columns.size();
+  while (n > 0 && columns[n - 1].time_of) --n;
+  return n;
+}
+
+std::optional<std::size_t> Table::time_of_day(std::size_t column) const {
+  for (std::size_t j = in_files(); j < columns.size(); ++j) {
+    if (columns[j].time_of == column) return j;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::size_t> Table::features() const {
   std::vector<std::size_t> out;
   for (std::size_t j = 0; j < columns.size(); ++j) {

@@ -7,6 +7,7 @@
 #include "combinations.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/key_text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
@@ -35,13 +36,26 @@ class Checks {
     if (table_.columns.empty()) add("it has no columns");
     if (table_.columns.size() > kMostColumns) add(fmt::format("it has more than {} columns", kMostColumns));
     std::set<std::string> names;
-    for (const Column& c : table_.columns) {
+    for (std::size_t j = 0; j < table_.columns.size(); ++j) {
+      const Column& c = table_.columns[j];
       if (c.name.empty()) add("a column has no name");
-      if (!names.insert(c.name).second) add(fmt::format("column '{}' is there twice", c.name));
+      if (!names.insert(c.name).second)
+        add(c.time_of ? fmt::format("column '{}' has the name that a time of day needs: rename it, or set "
+                                    "time_of_day = false for that datetime",
+                                    c.name)
+                      : fmt::format("column '{}' is there twice", c.name));
       if (c.type == ColumnType::kKey) key(c);
-      if (!c.is_unread()) column(c);
+      if (!c.is_unread() && !is_part(c)) column(c);
+      // What people write is the datetime: what is wrong about it is said of that.
+      if (c.is_day() && table_.time_of_day(j)) column(as_in_files(table_, j));
     }
+    times_of_day();
     roles();
+    if (out_.empty()) {
+      for (const Column& c : table_.columns) {
+        if (is_part(c)) column(c);
+      }
+    }
     if (out_.empty()) {
       for (std::size_t i = 0; i < table_.constraints.size(); ++i) constraint(i, table_.constraints[i]);
     }
@@ -53,6 +67,7 @@ class Checks {
 
  private:
   void add(std::string problem) { out_.push_back(std::move(problem)); }
+  static bool is_part(const Column& c) { return c.is_day() || c.time_of; }
 
   void key(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
@@ -84,7 +99,6 @@ class Checks {
     }
     std::for_each(c.spellings.begin(), c.spellings.end(), plain);
     if (c.since) since(c, say);
-    if (c.dates && !c.since) say("dates of its own are for a column that counts since another");
     if (c.derived) derived(c, say);
     if (c.determined) determined(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
@@ -98,7 +112,7 @@ class Checks {
     const Column& base = table_.columns[*c.since];
     if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
       return say("only dates and datetimes count since another column");
-    if (base.type != c.type || !base.is_feature() || !c.is_feature() || base.since)
+    if (base.type != c.type || !base.is_feature() || !c.is_feature() || base.since || base.time_of)
       return say(fmt::format(
           "it counts since column '{}', which must have its type and neither 'since' nor 'derive' of its own",
           base.name));
@@ -111,8 +125,33 @@ class Checks {
       return say("a column that counts since another has no codes for bounds, and years of four digits");
     constexpr double kYearOne = -719162.0, kYearTenThousand = 2932897.0;  // in days
     const double a_day = c.type == ColumnType::kDate ? 1.0 : kSecondsADay;
-    if (!(base.lo + c.lo >= kYearOne * a_day) || !(base.hi + c.hi < kYearTenThousand * a_day))
+    const DateBounds dates = base.is_day() ? *base.dates : DateBounds{base.lo, base.hi};
+    if (!(dates.lo + c.lo >= kYearOne * a_day) || !(dates.hi + c.hi < kYearTenThousand * a_day))
       say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
+  }
+
+  /// Every datetime that is a day has one time of day, and both are what split_datetimes() makes.
+  void times_of_day() {
+    std::set<std::size_t> days;
+    for (std::size_t j = 0; j < table_.columns.size(); ++j) {
+      const Column& c = table_.columns[j];
+      if (c.is_day() && !table_.time_of_day(j))
+        add(fmt::format("column '{}' is a day without a time", c.name));
+      if (!c.time_of) continue;
+      if (j < table_.in_files() || *c.time_of >= table_.in_files() || !days.insert(*c.time_of).second ||
+          !is_time_of(c, table_.columns[*c.time_of]))
+        add(fmt::format("column '{}' is no time of day of a datetime", c.name));
+    }
+  }
+  static bool is_time_of(const Column& time, const Column& day) {
+    const auto is_midnight = [](double value) { return day_and_time(value).time == 0; };
+    return day.type == ColumnType::kDatetime && day.is_feature() && day.is_day() && day.learned &&
+           day.step == kSecondsADay && day.lo < day.hi && is_midnight(day.lo) && is_midnight(day.hi) &&
+           day_and_time(day.dates->lo).day == day.lo && day_and_time(day.dates->hi).day == day.hi &&
+           time.type == ColumnType::kTime && time.is_feature() && time.learned &&
+           time.name == time_of_day_name(day.name) && time.missing == day.missing &&
+           time.spellings == day.spellings && time.decimals == day.decimals && time.notation == Notation() &&
+           time.lo < time.step && time.hi + time.step > kSecondsADay - time.step / 2;
   }
 
   template <class Say>
@@ -293,6 +332,7 @@ class Checks {
     for (const std::size_t j : c.columns) {
       if (j >= table_.columns.size()) return say("names a column that is not there");
       const Column& column = table_.columns[j];
+      if (column.time_of) return say(fmt::format("column '{}' is but the time of a datetime", column.name));
       if (!column.is_sampled())
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
       if (column.is_unread())
@@ -305,6 +345,14 @@ class Checks {
             "or sum holds of it",
             column.name, table_.columns[*column.since].name));
       if (!seen.insert(j).second) return say(fmt::format("names column '{}' twice", column.name));
+    }
+    if (is_by_the_second(table_, c)) {
+      for (const std::size_t j : c.columns) {
+        if (table_.columns[j].is_day())
+          return say(fmt::format(
+              "column '{}' is a day and a time of day, and the constraint compares it by the second",
+              table_.columns[j].name));
+      }
     }
     if (c.kind == Kind::kAmong) return combinations(index, c);
     const auto at = [&](std::size_t k) -> const Column& { return table_.columns[c.columns[k]]; };

@@ -119,9 +119,13 @@ void write_number(const Column& column, double value, std::string& out) {
   }
 }
 
-std::string days_text(const Column& column, double value) {
+std::optional<std::string> special_text(const Column& column, double value) {
+  if (!column.since && !column.is_day()) return std::nullopt;
   const double days = column.type == ColumnType::kDate ? value : value / kSecondsADay;
-  return fmt::format("{:.6g} days", days);
+  if (column.since) return fmt::format("{:.6g} days", days);
+  std::string out;
+  write_days(std::floor(days), out);
+  return out;
 }
 
 std::string_view misfit_text(Misfit misfit, const Column& column) {

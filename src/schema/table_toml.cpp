@@ -14,6 +14,7 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/key_text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
@@ -86,7 +87,10 @@ class TableReader {
     for (const auto& [j, at] : determined_) determine(table_.columns[j], *at);
     each_of("constraints", [this](const toml::table& t) { constraint(t); });
     each_of("combinations", [this](const toml::table& t) { combination(t); });
-    if (problems_.empty()) count_since_by_rules(table_);
+    if (problems_.empty()) {
+      count_since_by_rules(table_);
+      times_of_day();
+    }
     if (problems_.empty()) {
       for (std::string& p : table_.problems()) problems_.push_back(std::move(p));
     }
@@ -220,9 +224,9 @@ class TableReader {
   using Words = std::initializer_list<const char*>;
   /// Keys that say nothing of a column whose values nobody reads, but for those that surrogate keys have.
   static constexpr Words kOfValues = {
-      "lo",       "hi",          "step",   "decimals",     "bins",          "spacing",
-      "values",   "aliases",     "format", "decimal_mark", "negative",      "thousands_mark",
-      "top_code", "bottom_code", "since",  "derive",       "determined_by", "from"};
+      "lo",      "hi",     "step",          "decimals", "bins",           "spacing",  "values",
+      "aliases", "format", "decimal_mark",  "negative", "thousands_mark", "top_code", "bottom_code",
+      "since",   "derive", "determined_by", "from",     "time_of_day"};
   static constexpr Words kAffixes = {"prefix", "suffix"};
 
   void without(const toml::table& t, std::initializer_list<Words> lists, const std::string& of) {
@@ -252,11 +256,11 @@ class TableReader {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t,
-         {"name",         "type",           "role",          "unit",   "lo",       "hi",       "step",
-          "decimals",     "bins",           "spacing",       "values", "aliases",  "missing",  "format",
-          "decimal_mark", "thousands_mark", "prefix",        "suffix", "negative", "top_code", "bottom_code",
-          "since",        "derive",         "determined_by", "from",   "digits"},
+    keys(t, {"name",     "type",     "role",         "unit",           "lo",     "hi",
+             "step",     "decimals", "bins",         "spacing",        "values", "aliases",
+             "missing",  "format",   "decimal_mark", "thousands_mark", "prefix", "suffix",
+             "negative", "top_code", "bottom_code",  "since",          "derive", "determined_by",
+             "from",     "digits",   "time_of_day"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -330,12 +334,17 @@ class TableReader {
       return add(line(t), fmt::format("{}: {}", of, problem));
     if (const toml::node* node = t.get("derive")) {
       derived_.emplace_back(table_.columns.size(), node);
-      for (const char* key : {"lo", "hi", "step", "bins", "spacing", "since", "role"}) {
+      for (const char* key : {"lo", "hi", "step", "bins", "spacing", "since", "role", "time_of_day"}) {
         if (t.contains(key))
           add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of a derived column", of, key));
       }
       if (c.type == ColumnType::kDecimal || t.contains("decimals")) steps(t, c, of);
       return;
+    }
+    if (const toml::node* node = t.get("time_of_day")) {
+      if (!node->is_boolean())
+        return add(line(*node), fmt::format("{}: time_of_day needs true or false", of));
+      timed_.emplace_back(table_.columns.size(), node);
     }
     if (const toml::node* node = t.get("since")) {
       if (c.type != ColumnType::kDate && c.type != ColumnType::kDatetime)
@@ -354,6 +363,20 @@ class TableReader {
     if (!c.since) steps(t, c, of);
     if (problems_.size() > before) return;
     bins(t, c, of);
+  }
+
+  /// Datetimes become a day and a time of day, but for those that say that they do not.
+  void times_of_day() {
+    std::set<std::size_t> whole;
+    for (const auto& [j, node] : timed_) {
+      if (!node->as_boolean()->get()) {
+        whole.insert(j);
+      } else if (const std::string why = why_one_number(table_, j); !why.empty()) {
+        add(line(*node),
+            fmt::format("column '{}': it has no time of day of its own: {}", table_.columns[j].name, why));
+      }
+    }
+    split_datetimes(table_, whole);
   }
 
   /// A bound or an edge; where a column counts since another, in days.
@@ -486,7 +509,7 @@ class TableReader {
   void categories(const toml::table& t, Column& c, const std::string& of) {
     for (const char* key :
          {"lo", "hi", "step", "decimals", "bins", "spacing", "format", "decimal_mark", "thousands_mark",
-          "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive"}) {
+          "prefix", "suffix", "negative", "top_code", "bottom_code", "since", "derive", "time_of_day"}) {
       if (t.contains(key))
         add(line(*t.get(key)), fmt::format("{}: '{}' is for numbers; categories have values", of, key));
     }
@@ -683,6 +706,8 @@ class TableReader {
   Table table_;
   std::vector<std::pair<std::size_t, const toml::node*>> since_, derived_;  ///< columns, and where they name
                                                                             ///< others
+  std::vector<std::pair<std::size_t, const toml::node*>> timed_;  ///< columns that say whether their time of
+                                                                  ///< day is apart
   std::vector<std::pair<std::size_t, const toml::table*>> determined_;  ///< columns, and what is said of them
   std::size_t combinations_ = 0;                                        ///< read so far
   std::vector<std::string> problems_;

@@ -216,5 +216,80 @@ TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
   refused("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 9\nsince = \"b\"\n", "only dates");
 }
 
+/// A datetime without bins is a day and a time of day in records, and one text in files.
+class DaysAndTimes : public DatesSince {
+ protected:
+  static inline const std::string kToml =
+      "[[columns]]\nname = \"admitted\"\ntype = \"datetime\"\nformat = \"%d.%m.%Y %H:%M\"\nlo = \"2020-01-01 "
+      "06:00\"\nhi = \"2020-01-05 18:00\"\nstep = 900\nmissing = [\"NA\"]\n[[columns]]\nname = \"n\"\ntype = "
+      "\"integer\"\nlo = 0\nhi = 9\nbins = 1\n";
+  static inline const std::string kHeader = "admitted,n\n";
+};
+
+TEST_F(DaysAndTimes, ADatetimeIsReadInTwoPartsAndWrittenAsOne) {
+  const DataSpec one = stays(kToml);
+  const std::string rows =
+      kHeader + "01.01.2020 06:00,1\n03.01.2020 23:45,2\n04.01.2020 00:00,3\n05.01.2020 18:00,4\nNA,5\n";
+  put("stays.csv", rows);
+  // The day, n, and quarters of an hour; of what is missing the last codes.
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 24, 0}, {2, 0, 95, 0}, {3, 0, 0, 0}, {4, 0, 72, 0}, {5, 0, 96, 0}}));
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+}
+
+TEST_F(DaysAndTimes, FilesHaveNoColumnOfTheTime) {
+  DataSpec one = stays(kToml);
+  put("stays.csv", "admitted,n,admitted (time of day)\n01.01.2020 06:00,1,06:00:00\n");
+  expect_error(ExitCode::kData, {"different columns"}, [&] { (void)read_all(one); });
+  one.header = false;
+  put("stays.csv", "04.01.2020 00:00,3\n");
+  EXPECT_EQ(codes(one), (Codes{{3, 0, 0, 0}}));
+}
+
+TEST_F(DaysAndTimes, WhatDoesNotFitIsSaidAndClampedToTheDatetimesBounds) {
+  put("stays.csv",
+      kHeader + "01.01.2020 05:45,1\n05.01.2020 18:15,2\n02.01.2020 23:59,3\n02.01.2020,4\n,5\n");
+  const DataSpec clamped = stays(kToml, schema::OnError::kClamp);
+  // What is nearest to midnight is of the next day; what is no datetime is missing, in both parts.
+  EXPECT_EQ(codes(clamped),
+            (Codes{{0, 0, 24, 0}, {4, 0, 72, 0}, {2, 0, 0, 0}, {5, 0, 96, 0}, {5, 0, 96, 0}}));
+  EXPECT_THAT(
+      check_records(clamped, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("'admitted': the field is below the column's lo"),
+                           testing::HasSubstr("'admitted': the field is above the column's hi"),
+                           testing::HasSubstr("'admitted': the field is not written as the column's format"),
+                           testing::HasSubstr("'admitted': the field is missing")));
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(stays(kToml)); });
+  std::string always = kToml;
+  always.erase(always.find("missing"), std::string("missing = [\"NA\"]\n").size());
+  const Batch all = read_all(stays(always, schema::OnError::kClamp));
+  EXPECT_EQ(all.y[2], 0);
+  EXPECT_EQ(all.y[3], schema::kNoClass) << "it counts as nothing";
+}
+
+TEST_F(DaysAndTimes, ADateCountsSinceTheWholeDatetime) {
+  const DataSpec one =
+      stays(kToml +
+            "[[columns]]\nname = \"left\"\ntype = \"datetime\"\nsince = \"admitted\"\nlo = 0\nhi = "
+            "4\nstep = 900\nmissing = [\"\"]\n[[columns]]\nname = \"nights\"\ntype = "
+            "\"integer\"\nderive = \"days(left - admitted)\"\nmissing = [\"\"]\n");
+  const std::string rows =
+      "admitted,n,left,nights\n01.01.2020 23:45,1,2020-01-02T00:00:00,1\n02.01.2020 "
+      "07:15,2,2020-01-06T07:15:00,"
+      "4\nNA,3,,\n";
+  put("stays.csv", rows);
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_TRUE(check_records(one, 0, 20).places.empty());
+  put("stays.csv", "admitted,n,left,nights\n02.01.2020 07:15,2,2020-01-02T07:00:00,1\n");
+  EXPECT_THAT(
+      check_records(one, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("later than the other date by less than the column's lo"),
+                           testing::HasSubstr("'nights': the field is not days(left - admitted)")));
+}
+
 }  // namespace
 }  // namespace muffle::data::test

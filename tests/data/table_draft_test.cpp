@@ -3,6 +3,7 @@
 
 #include "data/table_fixture.hpp"
 #include "muffle/data/record_check.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "support/expect_error.hpp"
 
@@ -257,7 +258,7 @@ TEST_F(TableDraft, SeesTheStepOfTimes) {
     EXPECT_EQ(dates.step, step);
     EXPECT_EQ(*dates.hi, *schema::parse_number(ColumnType::kDatetime, "2024-12-31T23:59:59") + 1 - step);
     const schema::Table table = schema::parse_table_toml(schema::draft_toml(std::span(&dates, 1), ""), "t");
-    EXPECT_EQ(table.columns[0].step, step);
+    EXPECT_EQ(schema::as_in_files(table, 0).step, step);
   }
   EXPECT_EQ(sampled(clocks(30, "", ":")).step, 30);
   EXPECT_EQ(sampled(clocks(3600, "", "")).notation.format, "%H:00");
@@ -280,10 +281,11 @@ TEST_F(TableDraft, BoundsHoldTheWholeLastSecond) {
     const std::string text = schema::draft_toml(std::span(&c, 1), "");
     EXPECT_THAT(text, testing::HasSubstr("lo = 2024-01-01T00:00:00\nhi = " + std::string(hi) + "\n"));
     const schema::Table table = schema::parse_table_toml(text, "t");
-    const auto read = schema::ColumnText(table.columns[0]).read(std::string_view(field));
+    const schema::Column column = schema::as_in_files(table, 0);
+    const auto read = schema::ColumnText(column).read(std::string_view(field));
     EXPECT_EQ(read.misfit, schema::Misfit::kNone) << field;
     std::string written;
-    schema::ColumnText(table.columns[0]).write(*read.cell, written);
+    schema::ColumnText(column).write(*read.cell, written);
     EXPECT_EQ(written.substr(0, 10), "2024-12-31");
   }
   const DraftColumn clock = sampled({"23:59:59.9", "01:02:03.5"});

@@ -7,6 +7,7 @@
 #include "fuzz.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "muffle/schema/table_toml.hpp"
@@ -29,6 +30,17 @@ void check_text(const schema::Column& column) {
     const schema::FieldReading read = text.read(written);
     fuzz::demand(read.misfit == schema::Misfit::kNone && read.cell && read.cell->code == code,
                  "a code is read as it was written");
+  }
+}
+
+/// All parts of a day are times of it.
+void check_time(const schema::Column& column) {
+  const schema::ColumnText text(column);
+  for (const float fraction : {0.0f, 0.5f, 0.999f}) {
+    for (std::uint32_t code = 0; code < column.codes(); ++code) {
+      const double time = schema::time_in_day(text, {code, fraction});
+      fuzz::demand(time >= 0 && time < schema::kSecondsADay, "it is a time of day");
+    }
   }
 }
 
@@ -82,8 +94,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::demand(schema::table_hash(table).size() == 64, "it has a hash");
   for (std::size_t j = 0; j < std::min<std::size_t>(table.columns.size(), 16); ++j) {
     const schema::Column& column = table.columns[j];
-    if (!column.is_unread() && column.role != schema::ColumnRole::kPerson && !column.since)
-      check_text(column);
+    if (!column.is_unread() && column.role != schema::ColumnRole::kPerson && !column.since && !column.time_of)
+      check_text(schema::as_in_files(table, j));
+    if (column.time_of) check_time(column);
   }
   check_numbers(table);
   check_rules(table);

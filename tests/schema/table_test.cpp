@@ -49,6 +49,7 @@ type = "datetime"
 lo = "2000-01-01 00:00:00"
 hi = "2009-12-31 23:59:00"
 step = 60
+time_of_day = false
 [[columns]]
 name = "cost"
 type = "integer"

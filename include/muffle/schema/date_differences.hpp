@@ -29,7 +29,8 @@ DateBounds derived_bounds(const Table& table, const Column& column);
 void count_since_by_rules(Table& table);
 
 /// What samples have in the columns that no number of a record alone tells: dates that count since another,
-/// and what is derived or determined. Immutable. Public: post-processing.
+/// datetimes of a day and a time of day, and what is derived or determined. Immutable. Public:
+/// post-processing.
 class RowNumbers {
  public:
   /// @param table  without problems(); it must outlive this.
@@ -37,7 +38,8 @@ class RowNumbers {
 
   /// Whether number() is to be asked for the column.
   bool follows(std::size_t column) const {
-    return table_.columns[column].since || table_.columns[column].follows();
+    const Column& c = table_.columns[column];
+    return c.since || c.is_day() || c.follows();
   }
   /// @param column  one that follows, or a number of a record
   /// @param record  positions of its numbers
@@ -50,9 +52,12 @@ class RowNumbers {
     std::size_t at;  ///< in a record
   };
 
+  /// Of a column that is_day().
+  double time_of_day(std::size_t column, std::span<const float> record) const;
+
   const Table& table_;
   std::vector<std::optional<Known>>
-      known_;  ///< of Table::columns: those of which others follow, or that count since one
+      known_;  ///< of Table::columns: those of which others follow, that count since one, or are one's time
 };
 
 }  // namespace muffle::schema

@@ -122,8 +122,12 @@ struct Column {
   /// has lo, hi, step and edges, is then by how much this one is later than that one (days, or seconds); in
   /// files both are dates. None: they are its own.
   std::optional<std::size_t> since;
-  std::optional<DateBounds> dates;  ///< of a column that counts since another by a rule between the two: what
-                                    ///< its own dates lie within
+  /// What the column's own dates lie within, where lo and hi are of something else: of a column that counts
+  /// since another by a rule between the two; and of a datetime that is_day().
+  std::optional<DateBounds> dates;
+  /// Of a time of day: the datetime of Table::columns that is_day(). Such columns are behind all others;
+  /// files do not have them.
+  std::optional<std::size_t> time_of;
   /// Not a number of a record: never read nor released, and in samples what follows from the row's dates. lo
   /// and hi are what can follow (derived_bounds()); there is one bin.
   std::optional<Derivation> derived;
@@ -137,6 +141,10 @@ struct Column {
       spellings;  ///< of absent values, the first is how it is written; "": an empty field
 
   bool is_number() const { return is_number_type(type); }
+  /// A datetime of which lo, hi, step and edges are those of its day (in seconds all the same: midnights);
+  /// its time of day is a column of its own (Table::time_of_day()), with a law of its own. In files both are
+  /// one.
+  bool is_day() const { return dates && !since; }
   /// Dates, datetimes and times of day.
   bool is_temporal() const { return is_temporal_type(type); }
   /// It is never read: in samples it follows from other columns of its row.
@@ -145,8 +153,8 @@ struct Column {
   bool is_label() const { return role == ColumnRole::kLabel || role == ColumnRole::kTarget; }
   /// Files' fields of it are never looked at, and nothing of it is released: is_unread_type().
   bool is_unread() const { return is_unread_type(type); }
-  /// Samples have it: it neither is ignored nor the person.
-  bool is_sampled() const { return type != ColumnType::kIgnore && role != ColumnRole::kPerson; }
+  /// Samples have it: it is neither ignored nor the person, nor but the time of a datetime.
+  bool is_sampled() const { return type != ColumnType::kIgnore && role != ColumnRole::kPerson && !time_of; }
   /// It is a number of a record: it neither is_unread() nor follows() nor is the label, class by class, nor
   /// the person.
   bool is_feature() const {
@@ -195,8 +203,13 @@ struct Constraint {
 /// The columns of a table, and what must hold between them. Immutable once checked; shared by copies of a
 /// Schema.
 struct Table {
-  std::vector<Column> columns;  ///< all, in the files' order
+  std::vector<Column> columns;  ///< all, in the files' order; behind them the times of day (Column::time_of)
   std::vector<Constraint> constraints;
+
+  /// So many of `columns`, the first ones, are in files.
+  std::size_t in_files() const;
+  /// Of a column that is_day(): its time of day. None: of any other.
+  std::optional<std::size_t> time_of_day(std::size_t column) const;
 
   /// Indices of columns that are numbers of a record (Column::is_feature()), in order: number j of a record
   /// is column features()[j].

@@ -45,8 +45,9 @@ class Grid {
 std::optional<double> parse_number(ColumnType type, std::string_view text);
 /// The text of one, appended: muffle's own way, whatever the column's notation is.
 void write_number(const Column& column, double value, std::string& out);
-/// For people, of a column that counts since another: "3.5 days".
-std::string days_text(const Column& column, double value);
+/// For people, of a column that counts since another: "3.5 days"; of a datetime that is_day(): its date.
+/// None: of any other, whose numbers are what files have.
+std::optional<std::string> special_text(const Column& column, double value);
 
 /// Why a field does not fit its column. No misfit carries the field itself: that is private.
 enum class Misfit {
