@@ -247,7 +247,7 @@ class Judge {
     if (!proposal_.plan.schema.table)
       return broken("columns", "the round is not of a table, and policy.columns names some");
     for (const schema::Column& column : proposal_.plan.schema.table->columns) {
-      if (column.type != schema::ColumnType::kIgnore && column.role != schema::ColumnRole::kPerson &&
+      if (!column.is_unread() && column.role != schema::ColumnRole::kPerson &&
           std::ranges::count(policy_.columns, column.name) == 0)
         return broken("columns", fmt::format("'{}' is none of policy.columns", column.name));
     }

@@ -187,9 +187,10 @@ stand_ins() {
   check "no share is left" test -z "$(find "$work"/gone/site-*/keys/shares -type f)"
 }
 
-# Two rounds under one charge: bins are learned in the first, pairs counted in the second.
+# Two rounds under one charge: bins are learned in the first, pairs counted in the second. Of so few records the label is a column like the others; sites
+# compare their schema's file, which says "label".
 rounds() {
-  schema | sed /bins/d >"$work/stays.schema.toml"
+  { schema | sed /bins/d; echo 'role = "label"'; } >"$work/stays.schema.toml"
   study >"$work/learned.toml"
   { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
   ends 0 "$MUFFLE" simulate --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv \
@@ -201,6 +202,8 @@ rounds() {
     --require-signature "$work/learned/coordinator/card.mfm" --ledger "$work/learned/site-2/ledger.jsonl"
   check "one charge a site" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 3
   says 0 'round 1 of 2' "$MUFFLE" round status "$exchange"
+  says 0 "label: 'ward', counted like any other column" "$MUFFLE" site show "$first" --site "$work/learned/site-1"
+  check "its schema is the file's" grep -q "schema: $("$MUFFLE" schema hash "$work/stays.schema.toml")" "$work/log"
   says 0 'nothing more is charged' "$MUFFLE" site show "$(basename "$release" -release.mfl)" --site "$work/learned/site-1"
   ends 0 "$MUFFLE" keygen --name bob --out "$work/bob"
   says 78 'people approve its first one' "$MUFFLE" site approve "$(basename "$release" -release.mfl)" --key "$work/bob/bob.key" --site "$work/learned/site-1"
