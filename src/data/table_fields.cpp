@@ -24,7 +24,7 @@ TableFields::TableFields(const DataSpec& spec, Where where)
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     const schema::Column& column = table_->columns[j];
     ColumnUse& use = columns_[j];
-    if (column.type == schema::ColumnType::kIgnore || column.follows()) continue;
+    if (column.is_unread() || column.follows()) continue;
     if (column.role == schema::ColumnRole::kPerson) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
       continue;

@@ -28,7 +28,7 @@ Column column_of(const schema::Column& from) {
   out.name = from.name;
   out.is_number = from.is_number();
   out.may_be_missing = from.missing;
-  out.is_label = from.role == schema::ColumnRole::kLabel;
+  out.is_label = from.is_label();
   out.lo = from.lo;
   out.hi = from.hi;
   for (const schema::Category& value : from.values) out.categories.push_back(value.name);

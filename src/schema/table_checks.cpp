@@ -7,6 +7,7 @@
 #include "combinations.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table.hpp"
@@ -37,7 +38,8 @@ class Checks {
     for (const Column& c : table_.columns) {
       if (c.name.empty()) add("a column has no name");
       if (!names.insert(c.name).second) add(fmt::format("column '{}' is there twice", c.name));
-      if (c.type != ColumnType::kIgnore) column(c);
+      if (c.type == ColumnType::kKey) key(c);
+      if (!c.is_unread()) column(c);
     }
     roles();
     if (out_.empty()) {
@@ -51,6 +53,17 @@ class Checks {
 
  private:
   void add(std::string problem) { out_.push_back(std::move(problem)); }
+
+  void key(const Column& c) {
+    const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
+    if (c.missing) say("a key is always there");
+    if (c.digits < 0 || c.digits > kMostKeyDigits)
+      say(fmt::format("a key has at most {} digits", kMostKeyDigits));
+    Notation affixes;
+    affixes.prefix = c.notation.prefix;
+    affixes.suffix = c.notation.suffix;
+    if (c.notation != affixes) say("a key has a prefix and a suffix, and no other notation");
+  }
 
   void column(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
@@ -248,13 +261,15 @@ class Checks {
   void roles() {
     std::size_t labels = 0, persons = 0, features = 0;
     for (const Column& c : table_.columns) {
-      if (c.type == ColumnType::kIgnore) {
-        if (c.role != ColumnRole::kFeature) add(fmt::format("column '{}' has a role and is ignored", c.name));
+      if (c.is_unread()) {
+        if (c.role != ColumnRole::kFeature)
+          add(fmt::format("column '{}' has a role and is {}", c.name,
+                          c.type == ColumnType::kKey ? "a key, of which nothing is read" : "ignored"));
         continue;
       }
       features += c.is_feature() ? 1 : 0;
       persons += c.role == ColumnRole::kPerson ? 1 : 0;
-      if (c.role != ColumnRole::kLabel) continue;
+      if (!c.is_label()) continue;
       ++labels;
       if (c.is_number()) add(fmt::format("column '{}': a label must be categories, not numbers", c.name));
       if (c.missing)
@@ -266,7 +281,7 @@ class Checks {
     if (labels > 1) add("two columns have the role label");
     if (persons > 1) add("two columns have the role person");
     if (features == 0 && !table_.columns.empty())
-      add("no column is left to learn from: all are ignored, the label or the person");
+      add("no column is left to learn from: all are ignored, keys, the label or the person");
   }
 
   void constraint(std::size_t index, const Constraint& c) {
@@ -278,8 +293,10 @@ class Checks {
     for (const std::size_t j : c.columns) {
       if (j >= table_.columns.size()) return say("names a column that is not there");
       const Column& column = table_.columns[j];
-      if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
+      if (!column.is_sampled())
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (column.is_unread())
+        return say(fmt::format("column '{}' is a key: no rule holds of it", column.name));
       if (column.follows())
         return say(fmt::format("column '{}' follows from others: write the rule of these", column.name));
       if (column.since && c.kind != Kind::kImplies && c.kind != Kind::kAmong)
