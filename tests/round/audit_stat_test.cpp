@@ -4,10 +4,10 @@
 //
 // False-failure rate of a run: an honest audit exceeds its claim by chance with probability at most
 // 1 - kConfidence = 1e-6. With kTrials and noise multiplier 1 its bound is 0.92 on average with a standard
-// deviation of 0.011, so it falls short of 0.85 with probability below 1e-10 (the quick tier, of fewer trials,
-// reckoned by the square root of their number: 0.87, 0.017, of 0.77 below 1e-8); the tightest mutant (sigma /
-// 1.2, true mu 1.2) is found at 1.12 on average and missed (1.0) with probability below 1e-18. There are
-// seven honest audits (three in the quick tier): below 1e-5 in all.
+// deviation of 0.011, so it falls short of 0.85 with probability below 1e-10 (the quick tier, of fewer
+// trials, reckoned by the square root of their number: 0.87, 0.017, of 0.77 below 1e-8); the tightest mutant
+// (sigma / 1.2, true mu 1.2) is found at 1.12 on average and missed (1.0) with probability below 1e-18. There
+// are seven honest audits (three in the quick tier): below 1e-5 in all.
 #include <gtest/gtest.h>
 
 #include <functional>
