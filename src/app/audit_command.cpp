@@ -136,19 +136,12 @@ void audit(const ConfigSources& sources, const AuditCommand& command, comm::Host
     a.pair = embed::worst_pair(a.embedder);
   });
   Progress progress("audit", command.trials, "trials", comm.is_root());
-  const auto attack = [&](const release::Charge* charge) {
-    a.report = embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode, charge),
-                            {command.trials, command.confidence, comm.rank(), comm.size()},
-                            [&](std::uint64_t trials) {
-                              comm::agree(comm, "auditing", true, [&] { comm.check_peers("auditing"); });
-                              progress.update(trials);
-                            });
-  };
-  if (comm.is_root()) {
-    round::charge_audit(a.embedder.plan, [&](const release::Charge& charge) { attack(&charge); });
-  } else {
-    attack(nullptr);
-  }
+  a.report =
+      embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode),
+                   {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
+                     comm::agree(comm, "auditing", true, [&] { comm.check_peers("auditing"); });
+                     progress.update(trials);
+                   });
   progress.update(command.trials);
   comm::agree(comm, "judging the audit", true, [&] {
     if (!comm.is_root()) return;

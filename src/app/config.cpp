@@ -22,6 +22,10 @@ extern char** environ;
 namespace muffle::app {
 namespace {
 
+/// Below so many records a class, counts of each class by itself cost pairs more than they gain
+/// (docs/explanation/pairs.md, "a label of few records").
+constexpr std::uint64_t kFewOfAClass = 5000;
+
 using settings::Key;
 using settings::Value;
 
@@ -177,8 +181,8 @@ class Loader {
     // Without its schema nothing that the rest says of records would be true.
     if (schema_stands_) {
       if (stages.release)
-        release::choose_sizes(config_.features, config_.data.schema, config_.privacy, config_.release_counts,
-                              config_.data.records);
+        release::choose_sizes(config_.features, released_schema(config_), config_.privacy,
+                              config_.release_counts, config_.data.records);
       for (std::string& p : contradictions(config_, stages)) problems_.add(std::move(p));
     }
     const std::vector<std::string> problems = problems_.take();
@@ -475,8 +479,30 @@ std::string from_environment(const ConfigSources& sources, std::string_view sect
   return out;
 }
 
+schema::Schema released_schema(const Config& c) {
+  schema::Schema schema = c.data.schema;
+  const std::uint64_t records = std::max(c.data.records, c.data.expected_records);
+  const auto is_counted = [](const auto& map) {
+    return map.second.map && map.second.map->tables() != nullptr && map.second.labelled;
+  };
+  const bool few = records > 0 && records / schema.classes < kFewOfAClass && !c.features.maps.empty() &&
+                   std::ranges::all_of(c.features.maps, is_counted);
+  const bool as_column =
+      c.data.label_as == data::LabelAs::kColumn || (c.data.label_as == data::LabelAs::kAuto && few);
+  if (as_column && schema.table && schema.table->label())
+    describe_table(schema, std::make_shared<const schema::Table>(with_label_as_column(*schema.table)));
+  return schema;
+}
+
+std::string label_as_column(const release::ReleasePlan& plan) {
+  const auto target = plan.schema.table ? plan.schema.table->target() : std::nullopt;
+  return target ? plan.schema.table->columns[*target].name : "";
+}
+
 release::ReleaseSettings release_settings(const Config& c) {
-  return model::in_rounds({c.data.schema, c.features.lattice, c.features.resolved(c.data.schema), c.privacy,
+  schema::Schema schema = released_schema(c);
+  std::vector<features::NamedMap> maps = c.features.resolved(schema);
+  return model::in_rounds({std::move(schema), c.features.lattice, std::move(maps), c.privacy,
                            c.release_counts, c.data.records, c.data.expected_records});
 }
 

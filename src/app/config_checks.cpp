@@ -43,14 +43,14 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            "number of records is public, data.records: leave the guess out");
 }
 
-void check_maps(const Config& c, const Maps& maps, Problems& p) {
+void check_maps(const Config& c, const schema::Schema& released, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
   p.unless(
-      numbers * c.data.schema.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
+      numbers * released.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
       fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
                   "features (count or coefficients of the maps)",
-                  numbers, c.data.schema.classes, model::kMostModelBytes / 1'000'000));
+                  numbers, released.classes, model::kMostModelBytes / 1'000'000));
   for (const features::NamedMap& proxy : maps) {
     if (proxy.role != features::MapRole::kProxy) continue;
     for (const features::NamedMap& other : maps)
@@ -70,18 +70,24 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   const bool scores = stages.evaluate && c.evaluate.reads_real_records();
   const bool sized = (stages.release || scores) && data::schema_problems(c.data.schema, p);
   Maps maps;
+  const schema::Schema released = stages.release && sized ? released_schema(c) : c.data.schema;
   if (stages.release && sized) {
     p.unless(!c.features.maps.empty(),
              "there is no feature map, so nothing would be released: write a section [map.NAME] with one of "
              "the kinds that `muffle config-keys` lists");
-    p.check("", [&] { maps = c.features.resolved(c.data.schema); });
+    p.check("", [&] { maps = c.features.resolved(released); });
   }
   const bool mapped = !maps.empty();
   if (stages.release) {
+    const bool labelled = c.data.schema.table && c.data.schema.table->label();
+    p.unless(
+        labelled || c.data.label_as != data::LabelAs::kColumn,
+        "data.label_as = \"column\" is of a table's label, and the schema (data.schema) has no column of "
+        "role \"label\": leave it out");
     check_records(c, maps, p);
     c.ledger.problems(p);
     c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
-    if (mapped) check_maps(c, maps, p);
+    if (mapped) check_maps(c, released, maps, p);
   }
   Problems of_model;
   if (stages.train) {
@@ -94,14 +100,14 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
   if (stages.evaluate) evaluate::problems(c.evaluate, c.data, stages.release, p);
   // How the stages go together. By itself a later stage takes the sizes from the file that it reads.
   if (!stages.release || !mapped) return p.take();
-  if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), c.data.schema, maps, p);
+  if (stages.train && model_stands) c.train.release_problems(c.model.chosen(), released, maps, p);
   if (stages.train && stages.sample && c.model.chosen().network() != nullptr)
     p.unless(!train::matched_maps(maps, c.train.from_moments).empty(),
              fmt::format("there is no feature map that a network can be trained on: write a section "
                          "[map.NAME] with kind = {}",
                          model::trainable_maps()));
   if (stages.sample) {
-    synth::problems(c.sample, c.data.schema, sample_formats(), p);
+    synth::problems(c.sample, released, sample_formats(), p);
     p.unless(c.sample.uniform_labels || counted(c, maps),
              fmt::format("sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map "
                          "with kind = {})",

@@ -38,7 +38,8 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));
-  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels)
+  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels &&
+      label_as_column(c.plan).empty())
     out.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
   return out;
 }
@@ -46,7 +47,7 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
 /// The keys that would follow from the noise were m public and `records`, with their values.
 std::map<std::string, std::string> sizes_for(const Config& config, std::uint64_t records) {
   Config told = config;
-  release::choose_sizes(told.features, told.data.schema, told.privacy, told.release_counts, records);
+  release::choose_sizes(told.features, released_schema(told), told.privacy, told.release_counts, records);
   const std::map<std::string, std::string> before = flatten(config);
   std::map<std::string, std::string> sizes = flatten(told);
   std::erase_if(sizes, [&](const auto& key) { return before.at(key.first) == key.second; });
@@ -140,6 +141,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"round_shares", model::shares_of_rounds(c.plan)},
                     {"maps", maps},
                     {"differences", differences(c.plan)},
+                    {"label_as_column", label_as_column(c.plan)},
                     {"sizes", p.sizes},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -175,6 +177,10 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
                        c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));
   if (const auto counted = differences(c.plan); !counted.empty())
     out += fmt::format("\ndates\n  {}\n", fmt::join(counted, "\n  "));
+  if (const std::string label = label_as_column(c.plan); !label.empty())
+    out +=
+        fmt::format("\nlabel\n  '{}' is counted like any other column, not class by class (data.label_as)\n",
+                    printable(label));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {

@@ -14,6 +14,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
@@ -71,7 +72,7 @@ std::string named_file(const std::map<std::string, std::string>& settings, const
 /// What of this configuration is otherwise in the release that lies in its run folder, by what the folder
 /// says of itself.
 std::string other_settings(const Context& context, const release::Artifact& there) {
-  const std::shared_ptr<const schema::Table>& table = context.config.data.schema.table;
+  const std::shared_ptr<const schema::Table>& table = context.config.plan.schema.table;
   std::vector<std::string> out;
   if (table && there.schema.table && schema::table_hash(*table) != schema::table_hash(*there.schema.table))
     out.emplace_back("the columns that data.schema describes");
@@ -153,6 +154,8 @@ void note_files(Context& context, const release::ReleaseOrder& order) {
 }
 
 void say_outlook(const Config& config) {
+  if (const std::string label = label_as_column(config.plan); !label.empty())
+    spdlog::info("the label '{}' is counted like any other column (data.label_as)", printable(label));
   if (config.data.records == 0) return;
   for (const release::MapForecast& map :
        release::forecast(config.plan, {}, static_cast<double>(config.data.records))) {
@@ -180,7 +183,11 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
     }
     return order;
   };
-  job.find_records = [&context] { return prepare_records(context); };
+  job.find_records = [&context] {
+    data::DataSpec records = prepare_records(context);
+    records.schema = context.config.plan.schema;
+    return records;
+  };
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context.comm, context.config, plan);
   };

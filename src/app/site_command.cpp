@@ -37,12 +37,20 @@ void init_site(const PartyCommand& command, std::ostream& out) {
     const crypto::SignerKey person = crypto::parse_signer_key(read_file(file, 1 << 16), file);
     approvers.push_back(settings::toml_string(person.name + " " + to_hex(person.key)));
   }
+  std::string data_id = command.name, ledger = "ledger.jsonl";
+  std::size_t charges = 0;
+  if (!command.ledger.empty()) {
+    const privacy::LedgerState state = privacy::read_ledger(command.ledger);
+    data_id = state.data_id;
+    ledger = fs::absolute(command.ledger).lexically_normal().string();
+    charges = state.charges.size();
+  }
   release::Card roles;
   roles.site = !command.no_records;
   roles.key_holder = command.key_holder;
   const std::map<std::string, std::string> values = {
-      {"data.id", settings::toml_string(command.name)},
-      {"privacy.ledger", "\"ledger.jsonl\""},
+      {"data.id", settings::toml_string(data_id)},
+      {"privacy.ledger", settings::toml_string(ledger)},
       {"policy.approvals", fmt::format("{}", approvers.size())},
       {"policy.approvers", fmt::format("[{}]", fmt::join(approvers, ", "))}};
   site::KeyStore store = init_party(command, roles, true, values);
@@ -50,6 +58,9 @@ void init_site(const PartyCommand& command, std::ostream& out) {
   const bool asks = http::request_client_certificate(fs::path(command.folder) / "keys" / "tls.key",
                                                      fs::path(command.folder) / "tls.csr", command.name);
   out << card_text(store);
+  if (!command.ledger.empty())
+    out << fmt::format("The ledger {} of '{}' goes on: {} charge{} so far.\n", ledger, data_id, charges,
+                       charges == 1 ? "" : "s");
   if (asks)
     out << "tls.csr asks for a certificate of TLS, should the coordinator's server want to see one.\n";
   if (!command.exchange.empty()) {

@@ -46,6 +46,8 @@ void PartyCommandLine::add_site() {
   i.value("--name", p.name, "NAME", "the site's name in the consortium")->required();
   init.add_flag("--key-holder", p.key_holder, "it opens sums, too, and gets round keys");
   init.add_flag("--no-records", p.no_records, "it holds no records, such as a regulator that opens sums");
+  i.value("--ledger", p.ledger, "FILE",
+          "go on with the privacy ledger of these records: of a site that lost its keys");
   i.repeated("--approver", p.approvers, "FILE",
              "a person's .pub file (muffle keygen), who must approve every round; may be given again");
   party_verb(*command, p, "card",

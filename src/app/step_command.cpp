@@ -84,8 +84,9 @@ struct Outcome {
 /// The records of a site's own settings, read by the round's plan.
 data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan& plan) {
   data::DataSpec spec = config.config.data;
-  if (spec.schema.table && (!plan.schema.table ||
-                            schema::table_hash(*spec.schema.table) != schema::table_hash(*plan.schema.table)))
+  if (spec.schema.table &&
+      (!plan.schema.table || schema::table_hash(*spec.schema.table) !=
+                                 schema::table_hash(schema::with_target_as_label(*plan.schema.table))))
     throw ConfigError(
         fmt::format("data.schema in {} is not the schema of the round's plan: compare them (`muffle schema "
                     "hash`, `muffle site "

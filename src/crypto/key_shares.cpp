@@ -108,10 +108,7 @@ void HeldShares::save(const std::filesystem::path& path) const {
   file.text.reserve(sites_ * holders_ * kBytes + 256);  // so that growing leaves no copy behind
   file.text.append(kFormat).append(to_hex(seal_)).append("\n");
   file.text.append(reinterpret_cast<const char*>(bytes_.get()), sites_ * holders_ * kBytes);
-  erase_secret_file(path, "the shares of the round's keys");  // what a crash has cut off
-  write_secret_file(path, file.text, "the shares of the round's keys");
-  if (const int error = sync_folder_of(path); error != 0)
-    throw IoError(fmt::format("cannot sync the folder of '{}': {}.", path.string(), std::strerror(error)));
+  replace_secret_file(path, file.text, "the shares of the round's keys");
 }
 
 HeldShares HeldShares::load(const std::filesystem::path& path, const Sha256Digest& seal, std::size_t sites,

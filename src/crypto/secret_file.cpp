@@ -45,6 +45,22 @@ void write_secret_file(const std::filesystem::path& path, std::string_view text,
   }
 }
 
+void replace_secret_file(const std::filesystem::path& path, std::string_view text, const std::string& what) {
+  erase_secret_file(path, what);
+  write_secret_file(path, text, what);
+  if (const int error = sync_folder_of(path); error != 0) fail("sync the folder of", what, path, error);
+}
+
+void ensure_private_folder(const std::filesystem::path& folder) {
+  const WatchedStep step("making", folder);
+  if (::mkdir(folder.c_str(), 0700) != 0) {
+    if (errno != EEXIST) fail("make", "the folder", folder, errno);
+    return;
+  }
+  if (const int error = sync_folder_of(folder); error != 0)
+    fail("sync the folder of", "the folder", folder, error);
+}
+
 void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into,
                       std::size_t most) {
   InputFile in(path, "a secret key", "Check its path and your permissions.");

@@ -55,7 +55,7 @@ Places places_of_header(CsvRows& rows, const TableFields& fields, bool& unnamed_
 Places in_order(const schema::Table& table, bool as_written) {
   Places places;
   for (std::size_t j = 0; j < table.in_files(); ++j) {
-    if (!as_written || is_written(table.columns[j])) places.push_back(j);
+    if (!as_written || table.columns[j].is_sampled()) places.push_back(j);
   }
   return places;
 }

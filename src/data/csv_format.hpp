@@ -10,13 +10,6 @@
 
 namespace muffle::data {
 
-/// Samples have the column: it is neither ignored nor the person's, nor but the time of a datetime. It may
-/// follow from others.
-inline bool is_written(const schema::Column& column) {
-  return column.type != schema::ColumnType::kIgnore && column.role != schema::ColumnRole::kPerson &&
-         !column.time_of;
-}
-
 /// CSV files of a table. The two kinds read the same, plain and gzip; they differ in what they write.
 class CsvFormat : public Format {
  public:

@@ -13,6 +13,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
 namespace muffle::data {
@@ -114,13 +115,14 @@ class NumberTexts {
   bool by_units_ = false;
 };
 
-/// A column as samples have it: neither ignored nor the person's.
+/// A column as samples have it.
 struct WrittenColumn {
   schema::ColumnText text;
   std::size_t column = 0;                            ///< of the table
-  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, or it follows
+  std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, a key, or it follows
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
   std::optional<NumberTexts> numbers = std::nullopt;
+  std::optional<schema::KeyText> key = std::nullopt;
 };
 
 std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
@@ -128,9 +130,13 @@ std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
   std::size_t numbers = 0;
   for (std::size_t j = 0; j < kind.table->columns.size(); ++j) {
     const Column& column = kind.table->columns[j];
-    if (!is_written(column)) continue;
+    if (!column.is_sampled()) continue;
     WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column), j});
     if (column.is_feature()) written.number = numbers++;
+    if (column.type == schema::ColumnType::kKey) {
+      written.key.emplace(column);
+      continue;
+    }
     written.fields.resize(column.codes());
     for (std::uint32_t code = 0; code < column.codes(); ++code) {
       if (column.is_number() && code != column.missing_code()) continue;
@@ -167,9 +173,15 @@ void append_header(const std::vector<WrittenColumn>& columns, const schema::Text
 constexpr std::size_t kLongestNotation = 40;
 
 /// The longest field that such a column can have, with its quotes and separator.
-std::uint64_t longest_field(const WrittenColumn& written) {
+std::uint64_t longest_field(const WrittenColumn& written, const schema::RecordKind& kind) {
   const Column& column = written.text.column();
   std::size_t longest = 2;
+  if (written.key) {  // the last one has most digits
+    std::string text, field;
+    written.key->write(kind.keys_before + kind.count, text);
+    append_field(text, kind.text.separator, kind.text.quote_texts, field);
+    return field.size() + 1;
+  }
   for (const std::string& field : written.fields) longest = std::max(longest, field.size());
   if (column.is_number()) {  // no number between two is longer than both, but for a sign
     for (const Cell cell : {Cell{0, 0.0f}, Cell{column.missing_code() - 1, 1.0f}}) {
@@ -250,6 +262,12 @@ class CsvWriter final : public schema::RecordWriter {
     for (std::size_t i = 0; i < some.count(); ++i) {
       append_line(columns_, kind().text.separator, lines_, [&](const WrittenColumn& c, std::string& line) {
         const std::size_t codes = c.fields.size();
+        if (c.key) {
+          field_.clear();
+          c.key->write(kind().keys_before + written() + i + 1, field_);
+          append_field(field_, kind().text.separator, kind().text.quote_texts, line);
+          return;
+        }
         if (rows_.follows(c.column)) {
           const double value = rows_.number(c.column, std::span(some.floats).subspan(i * dims, dims));
           if (std::isnan(value)) {
@@ -290,7 +308,7 @@ class CsvWriter final : public schema::RecordWriter {
 std::uint64_t CsvFormat::bytes_on_disk(const schema::RecordKind& kind) const {
   std::uint64_t row = 1;
   const std::vector<WrittenColumn> columns = written_columns(kind);
-  for (const WrittenColumn& column : columns) row += longest_field(column);
+  for (const WrittenColumn& column : columns) row += longest_field(column, kind);
   std::string header;
   append_header(columns, kind.text, header);
   const std::uint64_t bytes = kind.count * row + header.size();

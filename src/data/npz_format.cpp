@@ -15,6 +15,7 @@
 #include "muffle/core/watchdog.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/schema/date_differences.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "npy_files.hpp"
 #include "table_arrays.hpp"
@@ -99,6 +100,7 @@ std::vector<std::uint32_t> characters(std::string_view text) {
 
 /// A table: an array for each column that samples have, named as it is. Numbers are float64, NaN: missing;
 /// categories are their codes, the last one: missing; or texts (U), where numbers would be taken for these.
+/// Keys are texts.
 class NpzTableWriter final : public schema::RecordWriter {
  public:
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
@@ -106,11 +108,17 @@ class NpzTableWriter final : public schema::RecordWriter {
     std::size_t numbers = 0;
     for (std::size_t j = 0; j < kind.table->in_files(); ++j) {
       const schema::Column& column = kind.table->columns[j];
-      if (column.type == schema::ColumnType::kIgnore || column.role == schema::ColumnRole::kPerson) continue;
-      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j};
+      if (!column.is_sampled()) continue;
+      Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j, std::nullopt};
       if (column.is_feature()) array.number = numbers++;
       std::string descr = "<f8";
-      if (array.text.numbers_are_texts()) {
+      if (column.type == schema::ColumnType::kKey) {
+        array.key.emplace(column);
+        const std::size_t longest =
+            key_of(array, kind.keys_before + kind.count).size();  // it has most digits
+        array.bytes = longest * sizeof(std::uint32_t);
+        descr = "<U" + std::to_string(longest);
+      } else if (array.text.numbers_are_texts()) {
         for (std::uint32_t code = 0; code < column.codes(); ++code)
           array.texts.push_back(characters(text_of(array.text, code)));
         std::size_t longest = 1;
@@ -129,12 +137,19 @@ class NpzTableWriter final : public schema::RecordWriter {
  private:
   struct Array {
     schema::ColumnText text;
-    std::optional<std::size_t> number;  ///< of a record; none: the label, or it follows
+    std::optional<std::size_t> number;  ///< of a record; none: the label, a key, or it follows
     std::size_t bytes;                  ///< of a number or text in the file
     std::vector<std::vector<std::uint32_t>>
         texts;           ///< of the codes, in characters; empty: numbers are written
     std::size_t column;  ///< of the table
+    std::optional<schema::KeyText> key;
   };
+
+  static std::vector<std::uint32_t> key_of(const Array& array, std::uint64_t number) {
+    std::string text;
+    array.key->write(number, text);
+    return characters(text);
+  }
 
   static std::string text_of(const schema::ColumnText& column, std::uint32_t code) {
     std::string text;
@@ -152,6 +167,12 @@ class NpzTableWriter final : public schema::RecordWriter {
       const schema::Column& column = array.text.column();
       stored_.clear();
       for (std::size_t i = 0; i < some.count(); ++i) {
+        if (array.key) {
+          for (const std::uint32_t c : key_of(array, kind().keys_before + written() + i + 1))
+            store(c, sizeof c);
+          stored_.resize((i + 1) * array.bytes);
+          continue;
+        }
         schema::Cell cell{some.labels[i], 0.5f};
         if (rows_.follows(array.column)) {
           const double value = rows_.number(array.column, std::span(some.floats).subspan(i * dims, dims));

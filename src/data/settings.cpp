@@ -123,6 +123,12 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.count(
       "expected_records", s.expected_records, 0, kMany,
       "under add-remove-one, where m is private: a public guess of it; a wrong one costs quality alone");
+  keys.choice<LabelAs>(
+      "label_as", s.label_as,
+      {{"auto", LabelAs::kAuto}, {"class", LabelAs::kClass}, {"column", LabelAs::kColumn}},
+      "of a table's label: each class has sums of its own; or it is a column like the others, which few "
+      "records bear better where columns are counted (kind = \"pairs\"); auto: by data.records, or the guess "
+      "of it");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
   keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");
   keys.number("lo", s.schema.lo, kFloat, "public lower bound of every number");

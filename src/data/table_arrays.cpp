@@ -152,8 +152,7 @@ void TableArrays::add(ArrayReader reader, std::vector<Place> places, const schem
     const schema::Column& column = table.columns[p.column];
     // A time of day is none of these: it has no date.
     const bool takes_times = column.type == schema::ColumnType::kDate ||
-                             column.type == schema::ColumnType::kDatetime ||
-                             column.type == schema::ColumnType::kIgnore;
+                             column.type == schema::ColumnType::kDatetime || column.is_unread();
     if (p.type.is_time() && !takes_times) {
       throw DataError(
           fmt::format("{} holds times (datetime64), and column '{}' of the schema is neither of dates nor "

@@ -59,7 +59,7 @@ class TableChecker {
         following_(table_.columns.size()) {
     for (const schema::Column& c : table_.columns) {
       Use& use = uses_.emplace_back();
-      if (c.type == ColumnType::kIgnore) continue;
+      if (c.is_unread()) continue;
       use.is_read = !c.follows() && !c.time_of;
       if (c.role == schema::ColumnRole::kPerson) continue;
       if (c.role == schema::ColumnRole::kLabel) use.classes.resize(c.codes());

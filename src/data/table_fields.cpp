@@ -25,7 +25,7 @@ TableFields::TableFields(const DataSpec& spec, Where where)
     const schema::Column& column = table_->columns[j];
     ColumnUse& use = columns_[j];
     use.time = table_->time_of_day(j);
-    if (column.type == schema::ColumnType::kIgnore || column.follows()) continue;
+    if (column.is_unread() || column.follows()) continue;
     if (column.role == schema::ColumnRole::kPerson) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
       continue;

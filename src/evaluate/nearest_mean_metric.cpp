@@ -126,6 +126,12 @@ class NearestMeanMetric final : public Metric {
     Artifact a = release::parse_artifact(read_file(subject.release), name);
     const std::string hash = release::artifact_hash(a);
     features::find_assets(a.maps, subject.assets);
+    if (a.schema.table && a.schema.table->target())
+      throw ConfigError(fmt::format(
+          "evaluate.metrics has \"nearest-mean\", and {} has no mean of each class: its label was "
+          "counted like any other column. Leave the metric out, or release with data.label_as = "
+          "\"class\".",
+          name));
     const schema::Schema& other = subject.test.schema;
     if (a.schema.shape != other.shape || a.classes() != other.classes || a.schema.lo != other.lo ||
         a.schema.hi != other.hi)

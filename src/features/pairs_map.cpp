@@ -26,6 +26,9 @@ constexpr std::size_t kMostCells = std::size_t{1} << 24;
 constexpr double kMostStated = 0x1p50;
 /// As many bins as a learned column is thought to get, where nothing was learned yet.
 constexpr double kLearnedBins = 32;
+/// Of pairs with the target (schema::ColumnRole): what classifiers are to learn of few records
+/// (docs/explanation/pairs.md, "a label of few records").
+constexpr double kTargetWeight = 2.0;
 /// Stands for any column in a weight's text.
 constexpr std::size_t kAnyColumn = ~std::size_t{0};
 
@@ -164,7 +167,13 @@ class PairsMap final : public FeatureMap, private TableFeatures {
           "it counts pairs of a table's columns, and the records are no table: set data.schema.");
     const std::vector<std::size_t> codes = schema.table->codes();
     names_.clear();
-    for (const std::size_t j : schema.table->features()) names_.push_back(schema.table->columns[j].name);
+    target_ = kAnyColumn;
+    for (const std::size_t j : schema.table->features()) {
+      if (schema.table->target() == j) target_ = names_.size();
+      names_.push_back(schema.table->columns[j].name);
+    }
+    const auto label = schema.table->label();
+    label_ = label ? schema.table->columns[*label].name : "";
     classes_ = schema.classes;
     const std::vector<std::size_t> grid_cells = grid_cells_of(*schema.table);
     if (!stated_) choose_tables(codes, grid_cells);
@@ -342,6 +351,14 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     std::ranges::stable_sort(out, std::ranges::greater(), &Joint::drowned);
     return out;
   }
+  std::string columns_listed() const {
+    return fmt::format(
+        "the columns are {}{}", fmt::join(names_, ", "),
+        label_.empty() ? ""
+                       : fmt::format("; \"{}\", the label, is none: each of its values has tables of its own "
+                                     "(data.label_as)",
+                                     label_));
+  }
   void choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells);
   void weigh(settings::Problems& problems);
   void require_few_cells() const;
@@ -351,12 +368,14 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   std::vector<std::string> leave_out_, weights_, triples_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;
-  std::vector<std::string> names_;  ///< of a record's numbers, for messages
+  std::vector<std::string> names_;   ///< of a record's numbers, for messages
+  std::size_t target_ = kAnyColumn;  ///< which of those is the target; kAnyColumn: none
+  std::string label_;                ///< that has classes; empty: there is none
   std::size_t classes_ = 1;
 };
 
 void PairsMap::choose_tables(std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells) {
-  const std::string listed = fmt::format("the columns are {}", fmt::join(names_, ", "));
+  const std::string listed = columns_listed();
   settings::Problems problems;
   all_ = {std::move(codes), {}, std::move(grid_cells)};
   const std::size_t d = names_.size();
@@ -373,7 +392,7 @@ void PairsMap::choose_tables(std::vector<std::size_t> codes, std::vector<std::si
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
     if (counted[a]) all_.tables.push_back({{a}, {}, singles_});
     for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
-      if (counted[b]) all_.tables.push_back({{a, b}});
+      if (counted[b]) all_.tables.push_back({{a, b}, {}, a == target_ || b == target_ ? kTargetWeight : 1.0});
     }
   }
   for (const std::string& text : triples_) {
@@ -402,8 +421,7 @@ void PairsMap::weigh(settings::Problems& problems) {
     const auto [left, weight] = split_weight(text);
     const auto columns = columns_in(left, names_, true);
     if (!columns || !different(*columns)) {
-      problems.add(fmt::format("weights: \"{}\" names no different columns; the columns are {}", text,
-                               fmt::join(names_, ", ")));
+      problems.add(fmt::format("weights: \"{}\" names no different columns; {}", text, columns_listed()));
       continue;
     }
     bool fits = false;

@@ -5,10 +5,13 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/crypto/secret_file.hpp"
 #include "muffle/release/plan_json.hpp"
 
 namespace muffle::release {
 namespace {
+
+constexpr char kDraft[] = "the contribution's draft";
 
 std::string hash_of(std::string_view message) { return to_hex(sha256(PublicBytes(message))); }
 
@@ -39,8 +42,12 @@ privacy::ChargeTerms contribution_terms(const ProposedRound& round, bool secure_
 
 ContributionBook::ContributionBook(const ProposedRound& round, const crypto::SitePublicKey& site,
                                    const ChargeBook& book, std::filesystem::path file,
-                                   const Heartbeat& heartbeat)
-    : round_(round), site_(site), file_(std::move(file)), document_(book, heartbeat) {}
+                                   std::filesystem::path draft, const Heartbeat& heartbeat)
+    : round_(round),
+      site_(site),
+      file_(std::move(file)),
+      draft_(std::move(draft)),
+      document_(book, heartbeat) {}
 
 bool ContributionBook::is_own(const std::string& bytes) const {
   try {
@@ -83,6 +90,12 @@ ContributionBook::Standing ContributionBook::settle(const std::optional<std::str
   if (charge == nullptr) return standing_ = Standing::kNew;
   if (may_begin(*charge)) return standing_ = Standing::kNew;
   charge_ = charge->id;
+  if (!kept && !in_exchange && is_there(draft_, kDraft, "Nothing was drawn.")) {
+    std::string draft = read_file(draft_);
+    if (bound_contribution(round_, *charge) == hash_of(draft)) kept = draft;
+    if (kept) write_file_atomically(file_, *kept);
+  }
+  crypto::erase_secret_file(draft_, kDraft);
   if (!kept && !in_exchange) return standing_ = Standing::kSpent;
   bytes_ = kept ? *kept : *in_exchange;
   if (!kept) write_file_atomically(file_, bytes_);
@@ -90,15 +103,15 @@ ContributionBook::Standing ContributionBook::settle(const std::optional<std::str
   return standing_ = Standing::kMade;
 }
 
-void ContributionBook::make(
-    bool secure_noise,
-    const std::function<std::string(const Charge& charge, const std::string& id)>& contribution) {
+void ContributionBook::make(bool secure_noise,
+                            const std::function<std::string(const Charge& charge)>& contribution) {
   require(standing_ == Standing::kNew && charge_.empty(),
           "a contribution was to be made twice: this is a bug in muffle.");
   const privacy::ChargeTerms terms = contribution_terms(round_, secure_noise);
   const auto draw = [&](const Charge& charge) {
     charge_ = document_.charge();
-    bytes_ = contribution(charge, charge_);
+    bytes_ = contribution(charge);
+    crypto::replace_secret_file(draft_, bytes_, kDraft);
   };
   const std::uint64_t number = round_.proposal.number();
   if (number == 1) {
@@ -127,7 +140,14 @@ void ContributionBook::make(
     document_.keep_round(number, hash_of(bytes_), "");
     write_file_atomically(file_, bytes_);
   }
+  crypto::erase_secret_file(draft_, kDraft);
   standing_ = Standing::kMade;
+}
+
+void ContributionBook::give_up() {
+  require(standing_ == Standing::kMade, "nothing was made that could be given up: this is a bug in muffle.");
+  crypto::erase_secret_file(file_, "the contribution");
+  crypto::erase_secret_file(draft_, kDraft);
 }
 
 void ContributionBook::note_release(std::string_view release) {

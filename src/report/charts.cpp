@@ -58,7 +58,7 @@ struct Tick {
 /// As many of them, evenly chosen, as stand beside one another.
 std::string ticks_of(const std::vector<Tick>& all) {
   constexpr std::size_t kMostTicks = 6;
-  constexpr double kBetween = 7.0, kLetter = 5.8;
+  constexpr double kBetween = 6.0, kLetter = 6.4;
   for (std::size_t shown = std::min(kMostTicks, all.size()); shown > 0; --shown) {
     std::string out;
     double free = 0;

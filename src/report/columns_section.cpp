@@ -7,13 +7,14 @@
 #include "bins.hpp"
 #include "charts.hpp"
 #include "distances.hpp"
+#include "number_table.hpp"
 #include "rules.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kMostCharts = 80, kMostListed = 500;
+constexpr std::size_t kMostCharts = 80, kMostListed = 500, kMostClasses = 20;
 /// Of a chart with real rows: fine enough to see what lies within the bins that a release counts.
 constexpr std::size_t kFineBins = 60;
 /// From real rows: above it, and above twice what is seen between the bins that were counted, it is within
@@ -77,6 +78,44 @@ void say_what_is_not_drawn(const PublicMaterial& m, Page& page) {
   }
   if (!follow.empty())
     page.note("Not drawn, as they follow from other columns of their row: " + follow + ".");
+}
+
+void add_numbers(const Rows& samples, const Rows* real, Page& page) {
+  const TextTable table = number_table(samples, real);
+  if (table.rows.empty()) return;
+  page.heading("Numbers");
+  page.table(table);
+}
+
+/// Whether the rare label's rows are as good as the frequent one's.
+void by_class(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
+  const std::size_t classes = m.artifact().schema.classes;
+  if (classes < 2 || classes > kMostClasses || !m.artifact().schema.table->label()) return;
+  TextTable table{{"class", "share of real rows", "of synthetic rows", "columns from real ones, mean",
+                   "of held-out rows"},
+                  {}};
+  const Column& label = m.samples->columns.back();
+  for (std::size_t c = 0; c < classes && c < label.categories.size(); ++c) {
+    const auto own = static_cast<std::int32_t>(c);
+    const Rows made = rows_of_class(*m.samples, own), truth = rows_of_class(real.real, own);
+    const auto share = [](const Rows& part, const Rows& all) {
+      return fmt::format("{:.2f} %",
+                         100.0 * static_cast<double>(part.size()) / static_cast<double>(all.size()));
+    };
+    const auto mean = [&](const Rows& rows) -> std::string {
+      if (rows.size() == 0 || truth.size() == 0) return "-";
+      double sum = 0;
+      const std::vector<Shape> shapes = shapes_of(truth, rows);
+      for (std::size_t j = 0; j + 1 < shapes.size(); ++j) sum += shapes[j].distance;  // but for the label
+      return fmt::format("{:.3f}", sum / std::max(1.0, static_cast<double>(shapes.size() - 1)));
+    };
+    table.rows.push_back({label.categories[c], share(truth, real.real), share(made, *m.samples), mean(made),
+                          real.held_out ? mean(rows_of_class(*real.held_out, own)) : "-"});
+  }
+  page.heading("Class by class");
+  page.table(table);
+  page.note(
+      "Distance of each column as above, among the rows of the class alone: few rows lie farther by chance.");
 }
 
 /// How many rows break the schema's rules. Real ones may: the schema speaks of synthetic ones.
@@ -162,12 +201,10 @@ void public_columns(const PublicMaterial& m, Page& page) {
           ? "What synthetic rows have in each column, on its own values. The release holds no counts of "
             "these columns, so its noise cannot be drawn beside them."
           : "What synthetic rows have in each column, on its own values, and what the release says of the "
-            "same bins: "
-            "the band holds the true share in 95 of 100 cases. Numbers are cut where the release's counts "
-            "are, learned bins are joined until they hold more than noise, and "
-            "what has a part only of a count has no band. A band as high as the chart says that noise "
-            "is all "
-            "there is; a bar far outside of its band says that the model departs from the release.");
+            "same bins: the band holds the true share in 95 of 100 cases. Numbers are cut where the "
+            "release's counts are, learned bins are joined until they hold more than noise, and what has a "
+            "part only of a count has no band. A band as high as the chart says that noise is all there "
+            "is; a bar far outside of its band says that the model departs from the release.");
   if (!distances.empty()) {
     TextTable table{{"column", "samples from the release", "of which the noise alone makes", "known to",
                      "missing (samples)"},
@@ -181,14 +218,11 @@ void public_columns(const PublicMaterial& m, Page& page) {
     }
     page.table(table);
     page.note(
-        "Total variation: 0 the same, 1 nothing in common. Of columns with learned bins, which have a number "
-        "under "
-        "'known to', the farthest difference of the distribution functions (Kolmogorov and Smirnov's): the "
-        "release "
-        "counts a tree of ranges, whose levels together tell the share of records below any value. 'Known "
-        "to': "
-        "in 95 of 100 releases its noise moves that share by no more, wherever one looks. The farthest "
-        "first.");
+        "Total variation: 0 the same, 1 nothing in common. Of columns with learned bins, which have a "
+        "number under 'known to', the farthest difference of the distribution functions (Kolmogorov and "
+        "Smirnov's): the release counts a tree of ranges, whose levels together tell the share of records "
+        "below any value. 'Known to': in 95 of 100 releases its noise moves that share by no more, "
+        "wherever one looks. The farthest first.");
     if (m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne)
       page.note(
           "Shares are of the number of records that the release's noisy counts say; the noise of that number "
@@ -200,6 +234,7 @@ void public_columns(const PublicMaterial& m, Page& page) {
     }
     order = farthest;
   }
+  add_numbers(*m.samples, nullptr, page);
   say_what_is_not_drawn(m, page);
   page.figure(colour_key(!distances.empty(), false, false), "");
   draw(m, nullptr, order, page);
@@ -207,10 +242,9 @@ void public_columns(const PublicMaterial& m, Page& page) {
 
 void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
   page.paragraph(
-      "Synthetic and real rows, on the columns' own values. Numbers are drawn in finer bins than the release "
-      "counts, so that what lies within these is seen, too; of categories the band is what the release "
-      "itself "
-      "says.");
+      "Synthetic and real rows, on the columns' own values. Numbers are drawn in finer bins than the "
+      "release counts, so that what lies within these is seen, too; of categories the band is what the "
+      "release itself says.");
   const std::vector<Shape> shapes = shapes_of(real.real, *m.samples),
                            beside =
                                real.held_out ? shapes_of(real.real, *real.held_out) : std::vector<Shape>();
@@ -250,7 +284,9 @@ void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page&
         within +
         ". Bins that muffle learns (no `bins` in the schema) are as fine as the "
         "noise allows.");
+  add_numbers(*m.samples, &real.real, page);
   rules_beside(m, real, page);
+  by_class(m, real, page);
   say_what_is_not_drawn(m, page);
   page.figure(colour_key(!m.noisy.empty(), true, real.held_out.has_value()), "");
   draw(m, &real, order, page);

@@ -23,7 +23,7 @@ double at_share(const std::vector<double>& sorted, double share) {
 void distances(const Disclosure& d, Page& page) {
   page.heading("Distance to the nearest record: novelty, no guarantee");
   page.paragraph(
-      "How far synthetic rows are from the nearest record of the release, and from the nearest of as many "
+      "How far synthetic records are from the nearest record of the release, and from the nearest of as many "
       "that it never saw. If the "
       "release favours nobody the two are alike. That they are alike proves nothing: what protects is the "
       "noise.");
@@ -50,7 +50,7 @@ void distances(const Disclosure& d, Page& page) {
                             "are easier to come near to than the release's, so they are not of the same kind."
                           : ", which the interval holds: nothing was found."));
   page.note(fmt::format(
-      "{} synthetic rows against {} and {} real ones. Distance: the mean over columns of how far "
+      "{} synthetic records against {} and {} real ones. Distance: the mean over columns of how far "
       "values stand apart among held-out ones; "
       "1 for other categories. The interval minds that many synthetic records may have one nearest "
       "record.",
@@ -60,8 +60,8 @@ void distances(const Disclosure& d, Page& page) {
   BarChart chart;
   chart.title = "Distance to the nearest record";
   chart.description =
-      "Bars: synthetic rows to the release's records. Lines: to held-out records, and held-out rows to the "
-      "release's.";
+      "Bars: synthetic records to the release's records. Lines: to held-out records, and held-out rows to "
+      "the release's.";
   const auto shares = [&](const std::vector<double>& all) {
     std::vector<double> out(kDistanceBins, 0.0);
     for (const double x : all)
@@ -78,14 +78,14 @@ void distances(const Disclosure& d, Page& page) {
   if (!d.held_out_to_members.empty()) chart.real = shares(d.held_out_to_members);
   page.figure(
       bar_chart(chart),
-      "Bars: synthetic rows to the release's records. Broken line: synthetic rows to held-out records. "
-      "Full line: held-out rows to the release's records, as real people lie.");
+      "Bars: synthetic records to the release's records. Broken line: synthetic records to held-out records. "
+      "Full line: held-out records to the release's records, as real people lie.");
 }
 
 void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
   page.heading("Who was in the data?");
   page.paragraph(
-      "An attacker has a person's whole record and the synthetic rows, and guesses whether it was in the "
+      "An attacker has a person's whole record and the synthetic records, and guesses whether it was in the "
       "release. Tried on records "
       "that were, and on held-out ones that were not; no model is trained beside.");
   if (d.attacks.empty())
@@ -94,9 +94,9 @@ void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
         kFewestCandidates));
   if (not_comparable(d))
     page.paragraph(
-        "Held-out rows are not comparable: they equal the release's own, or are nearer to the synthetic ones "
-        "than the release's own are. They are of another time or place, or the two were mixed up; chance "
-        "alone says so in one report of 80. Nothing here says anything of members.");
+        "Held-out records are not comparable: they equal the release's own, or are nearer to the synthetic "
+        "ones than the release's own are. They are of another time or place, or the two were mixed up; "
+        "chance alone says so in one report of 80. Nothing here says anything of members.");
   TextTable table{
       {"guessed as a member is a record that is", "area under the curve", "members found at 1 % false ones"},
       {}};
@@ -109,9 +109,9 @@ void membership(const PublicMaterial& m, const Disclosure& d, Page& page) {
   table.rows.push_back({"guesses by a coin", "0.500", fmt::format("{:.3f}", kFalseShare)});
   page.table(table);
   page.note(fmt::format(
-      "{} members, {} others, {} synthetic rows; in brackets intervals all of which hold in 95 of 100 "
+      "{} members, {} others, {} synthetic records; in brackets intervals all of which hold in 95 of 100 "
       "cases. One that holds 0.5 says that this attack found nothing, not that "
-      "none could. If the held-out rows are of another time or place than the release's, the "
+      "none could. If the held-out records are of another time or place than the release's, the "
       "attack tells that, and nothing of members.",
       d.members, d.others, d.samples));
 }
@@ -120,10 +120,9 @@ void inference(const PublicMaterial& m, const Disclosure& d, Page& page) {
   if (d.inferences.empty()) return;
   page.heading("What can be guessed of a person?");
   page.paragraph(
-      "An attacker knows all of a record but one column, and guesses that by the synthetic rows nearest to "
-      "it. What holds of people who are not in the "
-      "release, too, is learnt of everybody, and is what such data are for; only what is guessed better of "
-      "the release's own people would be a leak.");
+      "An attacker knows all of a record but one column, and guesses that by the synthetic records nearest "
+      "to it. What holds of people who are not in the release, too, is learnt of everybody, and is what "
+      "such data are for; only what is guessed better of the release's own people would be a leak.");
   TextTable table{
       {"column", "people in the release", "held-out people", "difference", "the most frequent value"}, {}};
   for (const Inference& i : d.inferences) {
@@ -158,8 +157,8 @@ void private_disclosure(const PublicMaterial& m, const PrivateMaterial& real, Pa
   }
   page.paragraph(
       "None of this is the guarantee: that is epsilon, and holds against attacks that nobody has thought of "
-      "yet. It looks for mistakes. Not tried: somebody with several records, people chosen because they are "
-      "rare, and several columns guessed at once.");
+      "yet. It looks for mistakes. Not tried: somebody with several records, and several columns guessed at "
+      "once.");
   distances(*real.disclosure, page);
   membership(m, *real.disclosure, page);
   inference(m, *real.disclosure, page);

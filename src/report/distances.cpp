@@ -4,9 +4,8 @@
 #include <cmath>
 
 namespace muffle::report {
-namespace {
 
-std::vector<double> in_order(const std::vector<double>& values) {
+std::vector<double> values_in_order(const std::vector<double>& values) {
   std::vector<double> out;
   std::copy_if(values.begin(), values.end(), std::back_inserter(out),
                [](double v) { return !std::isnan(v); });
@@ -14,8 +13,10 @@ std::vector<double> in_order(const std::vector<double>& values) {
   return out;
 }
 
+namespace {
+
 Shape of_numbers(const std::vector<double>& a, const std::vector<double>& b, double width) {
-  const std::vector<double> one = in_order(a), other = in_order(b);
+  const std::vector<double> one = values_in_order(a), other = values_in_order(b);
   if (one.empty() || other.empty()) {
     const double far = one.empty() == other.empty() ? 0.0 : 1.0;
     return {far, far};
@@ -56,7 +57,7 @@ Shape of_categories(const std::vector<double>& a, const std::vector<double>& b, 
 
 double distance_at(const std::vector<double>& one, const std::vector<double>& other,
                    const std::vector<double>& cuts) {
-  const std::vector<double> a = in_order(one), b = in_order(other);
+  const std::vector<double> a = values_in_order(one), b = values_in_order(other);
   if (a.empty() || b.empty()) return a.empty() == b.empty() ? 0.0 : 1.0;
   const auto below = [](const std::vector<double>& values, double cut) {
     return static_cast<double>(std::lower_bound(values.begin(), values.end(), cut) - values.begin()) /

@@ -6,6 +6,9 @@
 
 namespace muffle::report {
 
+/// Ascending, without the missing ones.
+std::vector<double> values_in_order(const std::vector<double>& values);
+
 /// How far a column of one table lies from the same of another.
 struct Shape {
   double distance = 0.0;     ///< of numbers the largest difference of the distribution functions, without

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "muffle/core/html_text.hpp"
 #include "muffle/core/text.hpp"
 
@@ -25,8 +27,8 @@ constexpr char kStyle[] =
     // Where a table goes on to the right, or the left, its edge is shaded until that is in view.
     ".table{overflow-x:auto;margin:.6rem 0;background:linear-gradient(to right,var(--paper) 40%,transparent) "
     "0 0/3rem 100% local,linear-gradient(to left,var(--paper) 40%,transparent) 100% 0/3rem 100% local,"
-    "linear-gradient(to right,var(--shade),transparent) 0 0/1rem 100% scroll,linear-gradient(to left,"
-    "var(--shade),transparent) 100% 0/1rem 100% "
+    "linear-gradient(to right,var(--shade),transparent) 2px 0/1rem 100% scroll,linear-gradient(to left,"
+    "var(--shade),transparent) calc(100% - 2px) 0/1rem 100% "
     "scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-size:.92rem}\n"
     "th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid "
     "var(--line);overflow-wrap:break-word;min-width:4rem}td.n,th.n{text-align:right;font-variant-numeric:"
@@ -71,10 +73,11 @@ bool is_number(std::string_view text) {
   return !text.empty() && (is_digit(text.front()) || text.front() == '.') && text.size() < 24;
 }
 
-/// How a cell is set: numbers stand right, and what has a word that no column is wide enough for is broken.
-const char* style_of(std::string_view cell) {
+/// How a cell is set: numbers stand right, and so does what is in place of one; what has a word that no
+/// column is wide enough for is broken.
+const char* style_of(std::string_view cell, bool of_numbers) {
   constexpr std::size_t kLongWord = 24;
-  if (is_number(cell)) return " class=\"n\"";
+  if (of_numbers && (is_number(cell) || cell == "-")) return " class=\"n\"";
   std::size_t word = 0;
   for (const char c : cell) {
     word = c == ' ' ? 0 : word + 1;
@@ -96,20 +99,25 @@ void Page::list(const std::vector<std::string>& items) {
 }
 
 void Page::table(const TextTable& table) {
+  // Without a header rows are facts of their own, no columns of numbers.
+  std::vector<bool> numbers(table.header.size(), false);
+  for (const auto& row : table.rows) {
+    for (std::size_t c = 0; c < std::min(row.size(), numbers.size()); ++c)
+      numbers[c] = numbers[c] || is_number(row[c]);
+  }
   html_ += "<div class=\"table\" tabindex=\"0\"><table>\n";  // keys move it, too
   if (!table.header.empty()) {
     html_ += "<tr>";
-    for (std::size_t c = 0; c < table.header.size(); ++c) {
-      const bool numbers = !table.rows.empty() && c < table.rows[0].size() && is_number(table.rows[0][c]);
-      html_ += fmt::format("<th scope=\"col\"{}>{}</th>", numbers ? " class=\"n\"" : "",
+    for (std::size_t c = 0; c < table.header.size(); ++c)
+      html_ += fmt::format("<th scope=\"col\"{}>{}</th>", numbers[c] ? " class=\"n\"" : "",
                            html_escaped(table.header[c]));
-    }
     html_ += "</tr>\n";
   }
   for (const auto& row : table.rows) {
     html_ += "<tr>";
-    for (const std::string& cell : row)
-      html_ += fmt::format("<td{}>{}</td>", style_of(cell), html_escaped(cell));
+    for (std::size_t c = 0; c < row.size(); ++c)
+      html_ += fmt::format("<td{}>{}</td>", style_of(row[c], c < numbers.size() && numbers[c]),
+                           html_escaped(row[c]));
     html_ += "</tr>\n";
   }
   html_ += "</table></div>\n";

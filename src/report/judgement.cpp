@@ -94,4 +94,43 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> 
                     d->inferences.size(), guessed.size(), guessed.size() == 1 ? "is" : "are"));
 }
 
+void judge_classifiers(const nlohmann::json& metrics, std::size_t classes, std::vector<std::string>& good,
+                       std::vector<std::string>& bad) {
+  if (classes < 2) return;
+  const auto accuracy = [&](const char* under, const std::string& name) -> std::optional<double> {
+    const auto at = nlohmann::json::json_pointer() / under / name / "accuracy";
+    if (!metrics.is_object() || !metrics.contains(at) || !metrics.at(at).is_number()) return std::nullopt;
+    return metrics.at(at).get<double>();
+  };
+  std::string best;
+  const auto tried = metrics.is_object() ? metrics.find("classifiers") : metrics.end();
+  if (metrics.is_object() && tried != metrics.end() && tried->is_object()) {
+    for (const auto& [name, score] : tried->items()) {
+      const auto own = accuracy("classifiers", name);
+      if (own && (best.empty() || *own > *accuracy("classifiers", best))) best = name;
+    }
+  }
+  if (best.empty()) {
+    bad.emplace_back(
+        "What can be learnt from the synthetic records nobody has measured: `muffle evaluate` with "
+        "\"classifiers\" does.");
+    return;
+  }
+  const double made = *accuracy("classifiers", best), chance = 1 / static_cast<double>(classes);
+  const std::string says = fmt::format(
+      "A classifier ({}) that learns from the synthetic records finds the class of {:.1f} % of the held-out "
+      "real ones, where guessing finds {:.1f} %",
+      best, 100 * made, 100 * chance);
+  const auto real = accuracy("classifiers_trained_on_real", best);
+  if (!real) {
+    bad.push_back(says + "; how many after learning from real ones was not measured (evaluate.also_real).");
+  } else {
+    const double way = *real > chance ? (made - chance) / (*real - chance) : 0.0;
+    (way >= kWay ? good : bad)
+        .push_back(fmt::format(
+            "{}, and learning from real ones {:.1f} %: {:.0f} % of the way (good from {:.0f} % on).", says,
+            100 * *real, 100 * std::clamp(way, 0.0, 1.0), 100 * kWay));
+  }
+}
+
 }  // namespace muffle::report

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,10 @@ void judge_scores(const TableScores& s, std::vector<std::string>& good, std::vec
 /// @param most  the area that the guarantee lets the best of all attackers reach; none: there is no guarantee
 void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> most,
                       std::vector<std::string>& good, std::vector<std::string>& bad);
+
+/// Of images and vectors, by the classifier of metrics.json that learns most from them. @param metrics  null:
+/// there are none
+void judge_classifiers(const nlohmann::json& metrics, std::size_t classes, std::vector<std::string>& good,
+                       std::vector<std::string>& bad);
 
 }  // namespace muffle::report

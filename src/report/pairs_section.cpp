@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "charts.hpp"
 #include "sections.hpp"
@@ -65,6 +66,33 @@ void say_bounds(std::size_t all, std::size_t looked_at, std::size_t mapped, Page
     page.note(fmt::format("Drawn: the {} columns with the strongest associations.", mapped));
 }
 
+TextTable list_of(const Rows& rows, const std::vector<TableScores::Pair>& pairs) {
+  TextTable table{{"column", "column", "distance", "V real", "V synthetic", "rank real", "rank synthetic"},
+                  {}};
+  const auto rank = [](const std::optional<double>& r) { return r ? fmt::format("{:.2f}", *r) : "-"; };
+  for (std::size_t k = 0; k < std::min(pairs.size(), kMostPairsListed); ++k) {
+    const TableScores::Pair& p = pairs[k];
+    table.rows.push_back({rows.columns[p.a].name, rows.columns[p.b].name, fmt::format("{:.3f}", p.apart),
+                          fmt::format("{:.2f}", p.v_real), fmt::format("{:.2f}", p.v_made), rank(p.rank_real),
+                          rank(p.rank_made)});
+  }
+  return table;
+}
+
+/// Pairs of categories that go together in the real rows as if by a rule, and not in the synthetic ones.
+std::string decided(const Rows& rows, const std::vector<TableScores::Pair>& pairs) {
+  constexpr double kAll = 0.98, kLess = 0.95;
+  constexpr std::size_t kMostNamed = 6;
+  std::string out;
+  std::size_t named = 0;
+  for (const TableScores::Pair& p : pairs) {
+    const Column &a = rows.columns[p.a], &b = rows.columns[p.b];
+    if (a.is_number || b.is_number || p.v_real < kAll || p.v_made >= kLess || named++ == kMostNamed) continue;
+    out += fmt::format("{}'{}' and '{}'", out.empty() ? "" : ", ", a.name, b.name);
+  }
+  return out;
+}
+
 }  // namespace
 
 void public_pairs(const PublicMaterial& m, Page& page) {
@@ -75,11 +103,10 @@ void public_pairs(const PublicMaterial& m, Page& page) {
   const Map map = map_of(rows, bins);
   const std::vector<std::size_t> columns = drawn(map);
   page.paragraph(
-      "Which columns go together in the synthetic rows: Cramer's V of their values in few bins, 0 where one "
-      "column says "
-      "nothing of the other, 1 where it decides it. Weak associations of the real data drown in the "
-      "release's noise "
-      "first: that none is shown here does not say that there is none.");
+      "Which columns go together in the synthetic rows: Cramer's V of their values (numbers in 8 bins of "
+      "about equally many rows), 0 where one column says nothing of the other, 1 where it decides it. Weak "
+      "associations of the real data drown in the release's noise first: that none is shown here does not "
+      "say that there is none.");
   page.figure(drawing(rows, columns, map.n, map.v, map.v, "Associations of the synthetic rows"),
               "Cramer's V of the synthetic rows.");
   say_bounds(rows.columns.size(), map.n, columns.size(), page);
@@ -120,13 +147,24 @@ void private_pairs(const PublicMaterial& m, const PrivateMaterial& real, Page& p
   page.figure(drawing(rows, columns, truth.n, error, error, "How far pairs are from the real rows"),
               "Total variation of each pair's joint shares: 0 the same.");
   say_bounds(rows.columns.size(), truth.n, columns.size(), page);
-  TextTable table{{"column", "column", "distance", "V real", "V synthetic"}, {}};
-  for (std::size_t k = 0; k < std::min(all.size(), kMostPairsListed); ++k)
-    table.rows.push_back({rows.columns[all[k].a].name, rows.columns[all[k].b].name,
-                          fmt::format("{:.3f}", all[k].apart), fmt::format("{:.2f}", all[k].v_real),
-                          fmt::format("{:.2f}", all[k].v_made)});
-  page.heading("The farthest");
-  page.table(table);
+  std::vector<TableScores::Pair> lost = all;
+  std::stable_sort(lost.begin(), lost.end(), [](const auto& x, const auto& y) {
+    return std::fabs(x.v_real - x.v_made) > std::fabs(y.v_real - y.v_made);
+  });
+  page.heading("Lost or invented: by the difference of V");
+  page.table(list_of(rows, lost));
+  const std::string kept = decided(rows, lost);
+  if (!kept.empty())
+    page.note(
+        "In the real rows one column all but decides the other, and in the synthetic ones it does not: " +
+        kept +
+        ". If that is public knowledge, `[[combinations]]` or `determined_by` in the schema keeps it in "
+        "every row, and spends no noise on it.");
+  page.heading("The farthest: by the distance of joint shares");
+  page.table(list_of(rows, all));
+  page.note(
+      "Distance: total variation, which one badly known column fills. Rank: Spearman's rank correlation of "
+      "two numbers, -1 to 1.");
 }
 
 }  // namespace muffle::report

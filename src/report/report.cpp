@@ -52,7 +52,10 @@ std::string title_of(const PublicMaterial& m) {
 }
 
 /// The configuration may be another release's.
-void require_same_records(const schema::Schema& named, const schema::Schema& released) {
+void require_same_records(const schema::Schema& named, schema::Schema released) {
+  if (released.table)
+    describe_table(released,
+                   std::make_shared<const schema::Table>(schema::with_target_as_label(*released.table)));
   const bool tables = named.table && released.table;
   const std::string differs = tables ? schema::differences(*named.table, *released.table) : "";
   if (static_cast<bool>(named.table) == static_cast<bool>(released.table) && differs.empty() &&

@@ -15,12 +15,6 @@ constexpr std::size_t kMostCandidates = 1500, kMostBase = 10'000, kMostTargets =
                       kMostAnswers = 64;
 constexpr double kMostWork = 4e10;  ///< differences of two places
 
-double mean_shape(const std::vector<Shape>& shapes) {
-  double sum = 0;
-  for (const Shape& shape : shapes) sum += 1 - shape.distance;
-  return shapes.empty() ? 0.0 : sum / static_cast<double>(shapes.size());
-}
-
 std::vector<double> distances_of(const std::vector<Nearest>& all) {
   std::vector<double> out;
   for (const Nearest& n : all) out.push_back(n.distance);
@@ -46,6 +40,16 @@ std::vector<double> nearness_beside(const std::vector<Nearest>& to_made,
   for (std::size_t i = 0; i < to_made.size(); ++i) {
     const double sum = to_made[i].distance + to_known[i].distance;
     out.push_back(sum > 0 ? to_known[i].distance / sum : 0.5);
+  }
+  return out;
+}
+
+/// Of those alone who are so far from other people.
+std::vector<double> scores_of_rare(const std::vector<double>& scores, const std::vector<Nearest>& to_known,
+                                   double far) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (to_known[i].distance >= far) out.push_back(scores[i]);
   }
   return out;
 }
@@ -85,7 +89,7 @@ std::size_t copies(const Rows& rows, const std::vector<std::size_t>& at, const R
   }));
 }
 
-constexpr std::size_t kAttacks = 2;
+constexpr std::size_t kAttacks = 3;
 
 Attack attack_by(std::string how, const std::vector<double>& members, const std::vector<double>& others) {
   const double reach =
@@ -154,41 +158,6 @@ std::vector<std::size_t> targets_of(const std::vector<Column>& columns) {
 
 }  // namespace
 
-TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, const Rows& samples,
-                        const Heartbeat& heartbeat) {
-  TableScores out;
-  out.shapes = mean_shape(shapes_of(real, samples));
-  if (held_out) out.held_out_shapes = mean_shape(shapes_of(real, *held_out));
-  std::vector<Bins> bins;
-  for (std::size_t j = 0; j < std::min(samples.columns.size(), kMostPairColumns); ++j)
-    bins.push_back(Bins::to_pair(samples.columns[j], real.values[j]));
-  const PairCodes of_real = pair_codes(real, bins), of_samples = pair_codes(samples, bins);
-  const std::optional<PairCodes> of_held_out =
-      held_out ? std::optional(pair_codes(*held_out, bins)) : std::nullopt;
-  double held_out_sum = 0;
-  for (std::size_t a = 0; a < bins.size(); ++a) {
-    beat(heartbeat);
-    for (std::size_t b = a + 1; b < bins.size(); ++b) {
-      const std::size_t p = bins[a].count(), q = bins[b].count();
-      const auto truth = joint_shares(of_real, a, b), made = joint_shares(of_samples, a, b);
-      TableScores::Pair pair{a, b, total_variation(truth, made),
-                             cramers_v(truth, p, q, static_cast<double>(of_real.of[a].size())),
-                             cramers_v(made, p, q, static_cast<double>(of_samples.of[a].size()))};
-      out.pairs += 1 - pair.apart;
-      out.independent_pairs += 1 - total_variation(truth, as_independent(made, p, q));
-      if (of_held_out) held_out_sum += 1 - total_variation(truth, joint_shares(*of_held_out, a, b));
-      out.all.push_back(pair);
-    }
-  }
-  const auto pairs = static_cast<double>(std::max<std::size_t>(1, out.all.size()));
-  out.pairs /= pairs;
-  out.independent_pairs /= pairs;
-  if (of_held_out) out.held_out_pairs = held_out_sum / pairs;
-  std::stable_sort(out.all.begin(), out.all.end(),
-                   [](const auto& x, const auto& y) { return x.apart > y.apart; });
-  return out;
-}
-
 Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, const Heartbeat& heartbeat) {
   const Places places(held_out);
   Disclosure out;
@@ -219,13 +188,21 @@ Disclosure attack(const Rows& real, const Rows& held_out, const Rows& samples, c
   const bool enough = each >= kFewestCandidates;
   if (enough)
     out.attacks.push_back(
-        attack_by("near a synthetic row", nearness(member_to_made), nearness(other_to_made)));
+        attack_by("near a synthetic record", nearness(member_to_made), nearness(other_to_made)));
   if (enough && population.size() > 0) {
     const auto member_to_known = nearest(members, population, heartbeat),
                other_to_known = nearest(others, population, heartbeat);
-    out.attacks.push_back(attack_by("nearer to a synthetic row than to any of other people's rows",
-                                    nearness_beside(member_to_made, member_to_known),
-                                    nearness_beside(other_to_made, other_to_known)));
+    const std::vector<double> by_member = nearness_beside(member_to_made, member_to_known),
+                              by_other = nearness_beside(other_to_made, other_to_known);
+    out.attacks.push_back(
+        attack_by("nearer to a synthetic record than to any of other people's", by_member, by_other));
+    // Membership shows first of people whom nobody is like.
+    const double far = ascending(distances_of(other_to_known))[other_to_known.size() * 9 / 10];
+    const std::vector<double> rare_members = scores_of_rare(by_member, member_to_known, far),
+                              rare_others = scores_of_rare(by_other, other_to_known, far);
+    if (std::min(rare_members.size(), rare_others.size()) >= kFewestCandidates)
+      out.attacks.push_back(attack_by("the same, of the tenth of the people who are farthest from all others",
+                                      rare_members, rare_others));
   }
 
   // As many of the one as of the other, so that neither is nearer by its number.

@@ -19,10 +19,13 @@ namespace muffle::report {
 struct TableScores {
   double shapes = 0.0, pairs = 0.0, independent_pairs = 0.0;
   std::optional<double> held_out_shapes, held_out_pairs;
+  /// Of pairs of numbers: 1 less half the difference of their rank correlations. None: there are no two.
+  std::optional<double> ranks, held_out_ranks;
   struct Pair {
     std::size_t a = 0, b = 0;
     double apart = 0.0;  ///< total variation of the joint shares
     double v_real = 0.0, v_made = 0.0;
+    std::optional<double> rank_real = {}, rank_made = {};  ///< of two numbers: Spearman's
   };
   std::vector<Pair> all;  ///< the farthest first
 };

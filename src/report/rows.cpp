@@ -28,7 +28,7 @@ Column column_of(const schema::Column& from) {
   out.name = from.name;
   out.is_number = from.is_number();
   out.may_be_missing = from.missing;
-  out.is_label = from.role == schema::ColumnRole::kLabel;
+  out.is_label = from.is_label();
   out.lo = from.lo;
   out.hi = from.hi;
   for (const schema::Category& value : from.values) out.categories.push_back(value.name);
@@ -131,6 +131,19 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
   if (out.size() == 0)
     throw DataError(
         fmt::format("'{}' has no row that fits the schema. `muffle check` says why.", spec.features));
+  return out;
+}
+
+Rows rows_of_class(const Rows& rows, std::int32_t label) {
+  Rows out;
+  out.columns = rows.columns;
+  out.values.resize(rows.values.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.labels[i] != label) continue;
+    out.labels.push_back(label);
+    for (std::size_t j = 0; j < rows.values.size(); ++j) out.values[j].push_back(rows.values[j][i]);
+  }
+  out.in_file = out.size();
   return out;
 }
 

@@ -46,6 +46,9 @@ struct Rows {
 /// Rows whose label is no class are left out. @throws DataError, IoError; DataError: there are none.
 Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat);
 
+/// Those of one class.
+Rows rows_of_class(const Rows& rows, std::int32_t label);
+
 /// At most `most` of the rows, evenly spread, by their numbers.
 std::vector<std::size_t> some_rows(std::size_t n, std::size_t most);
 

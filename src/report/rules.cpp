@@ -75,7 +75,7 @@ std::vector<std::string> rules_of(const schema::Table& table) {
 std::vector<std::string> made_so(const schema::Table& table) {
   std::vector<std::string> out;
   for (const schema::Column& column : table.columns) {
-    if (column.type == schema::ColumnType::kIgnore) continue;
+    if (column.is_unread()) continue;
     if (column.derived) {
       out.push_back(
           fmt::format("'{}' is the {} from {} to {}", column.name,

@@ -52,17 +52,18 @@ void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& 
   if (real.scores) {
     const TableScores& s = *real.scores;
     page.paragraph(
-        "1 is the same as the real rows. The ceiling is what other real rows reach, which are held out; the "
-        "floor is "
-        "columns that know nothing of each other, with the samples' own margins.");
+        "1 is the same as the real rows. The ceiling is what other real rows reach, which are held out; "
+        "the floor is columns that know nothing of each other, with the samples' own margins.");
     page.table({{"score", "synthetic", "held-out (ceiling)", "independent (floor)"},
                 {{"single columns", fmt::format("{:.3f}", s.shapes), optional(s.held_out_shapes), "-"},
                  {"pairs of columns", fmt::format("{:.3f}", s.pairs), optional(s.held_out_pairs),
-                  fmt::format("{:.3f}", s.independent_pairs)}}});
+                  fmt::format("{:.3f}", s.independent_pairs)},
+                 {"rank correlations of numbers", optional(s.ranks), optional(s.held_out_ranks), "-"}}});
     page.note(
         "Single columns: 1 less Kolmogorov and Smirnov's distance of numbers, or the total variation of "
-        "categories. Pairs: 1 less the total "
-        "variation of joint shares, in few bins. Means over all of them.");
+        "categories. Pairs: 1 less the total variation of joint shares (contingency), numbers in 8 bins of "
+        "about equally many real rows, values that are frequent at the lower bound by themselves. Rank "
+        "correlations: 1 less half the difference of Spearman's. Means over all of them.");
   }
   if (real.disclosure && !real.disclosure->inferences.empty()) {
     page.heading("Guessing a column of held-out rows from the others");
@@ -73,7 +74,14 @@ void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& 
       table.rows.push_back({m.samples->columns[i.column].name, fmt::format("{:.3f}", i.of_held_out.value),
                             fmt::format("{:.3f}", i.by_real), fmt::format("{:.3f}", i.by_majority)});
     page.table(table);
-    page.note(fmt::format("Share of right guesses, by the {} nearest rows.", kNeighbours));
+    std::string nothing;
+    for (const Inference& i : real.disclosure->inferences) {
+      if (i.by_real <= i.by_majority)
+        nothing += (nothing.empty() ? "" : ", ") + m.samples->columns[i.column].name;
+    }
+    page.note(fmt::format(
+        "Share of right guesses, by the {} nearest records.{}", kNeighbours,
+        nothing.empty() ? "" : " Not even from real ones is anything learnt so of: " + nothing + "."));
   }
   if (real.metrics.is_object() && add_findings(real.metrics, page)) return;
   page.note(real.metrics_are_others

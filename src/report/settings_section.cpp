@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guarantee.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "rules.hpp"
 #include "sections.hpp"
 
@@ -14,6 +15,11 @@ constexpr std::size_t kMostColumnsListed = 500, kMostValuesListed = 8;
 std::string holds(const schema::Column& column) {
   if (column.role == schema::ColumnRole::kPerson) return "whose row it is: never released";
   if (column.type == schema::ColumnType::kIgnore) return "never read";
+  if (column.type == schema::ColumnType::kKey) {
+    std::string first;
+    schema::KeyText(column).write(1, first);
+    return fmt::format("never read; samples have fresh keys: {}, ...", first);
+  }
   if (column.follows()) return "follows from other columns of the row, as said below";
   if (column.is_number()) {
     const Column text{column.name, true, column.missing, false, column.lo, column.hi, {}, column};
@@ -34,13 +40,21 @@ void schema_table(const schema::Table& schema, Page& page) {
   TextTable table{{"column", "type", "holds", "may be missing", "unit"}, {}};
   for (const schema::Column& column : schema.columns) {
     if (table.rows.size() == kMostColumnsListed) break;
-    table.rows.push_back({column.name + (column.role == schema::ColumnRole::kLabel ? " (label)" : ""),
+    table.rows.push_back({column.name + (column.is_label() ? " (label)" : ""),
                           std::string(schema::type_name(column.type)), holds(column),
                           column.missing ? "yes" : "", column.unit});
   }
   page.table(table);
   if (schema.columns.size() > kMostColumnsListed)
     page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
+  std::string lists;
+  for (const schema::Column& column : schema.columns) {
+    if (column.type == schema::ColumnType::kIgnore || column.values.size() <= kMostValuesListed) continue;
+    lists += column.name + ":";
+    for (const schema::Category& value : column.values) lists += " " + value.name + ";";
+    lists += "\n";
+  }
+  if (!lists.empty()) page.folded("All categories of the longer lists", lists);
   std::vector<std::string> rules = rules_of(schema);
   for (std::string& one : made_so(schema)) rules.push_back(std::move(one));
   if (rules.empty()) return;

@@ -141,6 +141,8 @@ void private_summary(const PublicMaterial& m, const PrivateMaterial& real, Page&
   facts(m, page);
   std::vector<std::string> good, bad;
   if (real.scores) judge_scores(*real.scores, good, bad);
+  const schema::Schema& schema = m.artifact().schema;
+  if (m.samples && !schema.table) judge_classifiers(real.metrics, schema.classes, good, bad);
   judge_disclosure(real.disclosure, m.mu() ? std::optional(most_area(*m.mu())) : std::nullopt, good, bad);
   say(m, std::move(good), std::move(bad), page);
 }

@@ -1,24 +1,26 @@
 // The release path that an audit attacks: one round after another, as `muffle release` drives it.
 #include "muffle/round/audit_paths.hpp"
 
-#include <fmt/format.h>
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <deque>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/entropy.hpp"
-#include "muffle/release/plan_json.hpp"
 #include "muffle/round/drive.hpp"
 
 namespace muffle::round {
+
+/// For releases of made-up records, which no ledger has, and which nobody gets to see.
+struct lockstep::Uncharged {
+  static void draw_noise(Coordinator& coordinator, privacy::EntropySource& entropy) {
+    coordinator.draw(&entropy, {});
+  }
+  static void go_on(Contributor& role) { role.go_on(); }
+};
+
 namespace {
 
 using Released = std::vector<std::int64_t>;
@@ -52,9 +54,8 @@ class CuriousEntropy final : public privacy::EntropySource {
 class AuditedPath {
  public:
   AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Together> together,
-              const privacy::AggregationMode& mode, const release::Charge* charge)
-      : charge_(charge),
-        embedder_(embedder),
+              const privacy::AggregationMode& mode)
+      : embedder_(embedder),
         terms_(Terms::of(embedder.plan.noise, mode)),
         together_(std::move(together)),
         entropy_(privacy::os_entropy()) {
@@ -83,8 +84,8 @@ class AuditedPath {
     role.close();
     std::optional<lockstep::Coordinator> coordinator;
     if (together_->coordinates()) {
-      coordinator.emplace(terms_).draw_noise(*charge_, entropy_.get(), {});
-      role.note_charge(*charge_);
+      lockstep::Uncharged::draw_noise(coordinator.emplace(terms_), *entropy_);
+      lockstep::Uncharged::go_on(role);
     }
     return sum_up(role, coordinator ? &*coordinator : nullptr, *together_).values;
   }
@@ -102,7 +103,6 @@ class AuditedPath {
       released[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(released[i]) - all[i]);
   }
 
-  const release::Charge* charge_;
   const embed::Embedder& embedder_;
   Terms terms_;
   std::unique_ptr<Together> together_;
@@ -110,44 +110,11 @@ class AuditedPath {
   CuriousEntropy recorded_;
 };
 
-/// A folder that goes with the object.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "muffle-audit-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw IoError(fmt::format("cannot make a folder for the audit's ledger, '{}': {}. Set TMPDIR.", name,
-                                std::strerror(errno)));
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  std::filesystem::path ledger() const { return path_ / "ledger.jsonl"; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
-void charge_audit(const release::ReleasePlan& plan, const std::function<void(const release::Charge&)>& work) {
-  const ScratchFolder scratch;
-  const release::ChargeBook book{scratch.ledger(), "audit", {}, std::chrono::seconds(10)};
-  (void)privacy::Ledger::open(book.ledger, book.data_id, {}, book.lock_deadline);
-  release::ChargedDocument(book).begin(
-      {"audit of made-up records", release::plan_hash(plan), privacy::mu_of(plan.noise),
-       plan.noise.sensitivity.value, plan.noise.sigma, true, privacy::unit_of(plan.noise), 0.0},
-      work);
-}
-
 embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
-                                    const privacy::AggregationMode& mode, const release::Charge* charge) {
-  require(charge != nullptr || !job.is_root(),
-          "an audit's releases have no charge: this is a bug in muffle.");
-  const auto path = std::make_shared<AuditedPath>(embedder, make_together(job), mode, charge);
+                                    const privacy::AggregationMode& mode) {
+  const auto path = std::make_shared<AuditedPath>(embedder, make_together(job), mode);
   return [path](data::RecordSource& records) { return path->release(records); };
 }
 

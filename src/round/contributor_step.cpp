@@ -33,16 +33,20 @@ class ContributorStep {
 
   StepReport run() && {
     ensure_writable_folder(outbox(job_.folder));
+    ensure_drafts(job_.folder);
     switch (standing()) {
       case ContributionBook::Standing::kMade:
         break;  // standing() has followed it up
       case ContributionBook::Standing::kSpent:
+        if (is_abandoned()) break;
         report_.lost = true;
         report_.waits.clear();
         report_.done.push_back(
             "this site has drawn its share of the noise for this round, once for its charge, and was cut off "
-            "before the contribution was kept, or made it under another proposal. The charge stays spent: "
-            "no second contribution is drawn for it, and this site has no part in the round");
+            "before the contribution was kept, made it under another proposal, or gave it up as the round "
+            "was "
+            "abandoned. The charge stays spent: no second contribution is drawn for it, and this site has no "
+            "part in the round");
         break;
       case ContributionBook::Standing::kNew:
         if (may_contribute()) contribute();
@@ -53,7 +57,12 @@ class ContributorStep {
 
  private:
   ContributionBook book() const {
-    return {round_, job_.key.public_key(), job_.book, outbox(job_.folder) / name_, job_.clock.heartbeat};
+    return {round_,
+            job_.key.public_key(),
+            job_.book,
+            outbox(job_.folder) / name_,
+            drafts(job_.folder) / name_,
+            job_.clock.heartbeat};
   }
 
   std::optional<std::string> in_exchange() {
@@ -71,6 +80,10 @@ class ContributorStep {
   /// Sends what was made, and sees what became of it.
   void follow_up(ContributionBook& kept, bool there) {
     if (!there) {
+      if (is_abandoned()) {  // what has not left yet stays
+        kept.give_up();
+        return;
+      }
       exchange_.put(name_, kept.bytes());
       report_.done.push_back("contributed, for charge " + kept.charge());
     }
@@ -256,9 +269,9 @@ class ContributorStep {
     require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);
     // A charge without a contribution would be budget for nothing: a request to stop waits.
     const comm::TerminationHold hold;
-    kept.make(entropy->is_secure(), [&](const release::Charge& charge, const std::string& id) {
+    kept.make(entropy->is_secure(), [&](const release::Charge& charge) {
       privacy::NoiseShare share(round_.noise.shares(), *entropy, job_.clock.heartbeat);
-      return role_.contribute(std::move(own.sums), std::move(share), charge, id, own.records);
+      return role_.contribute(std::move(own.sums), std::move(share), charge, own.records);
     });
     round_times(outbox(job_.folder));  // when it was written would tell how long the records took
     exchange_.put(name_, kept.bytes());

@@ -249,11 +249,13 @@ std::string proposal_in_words(const release::ProposedRound& round) {
   if (plan.schema.table) {
     std::vector<std::string> columns;
     for (const schema::Column& c : plan.schema.table->columns) {
-      if (c.type != schema::ColumnType::kIgnore && c.role != schema::ColumnRole::kPerson)
-        columns.push_back(printable(c.name));
+      if (!c.is_unread() && c.role != schema::ColumnRole::kPerson) columns.push_back(printable(c.name));
     }
     out += fmt::format("columns: {}\nschema: {}\n", fmt::join(columns, ", "),
-                       schema::table_hash(*plan.schema.table));
+                       schema::table_hash(schema::with_target_as_label(*plan.schema.table)));
+    if (const auto target = plan.schema.table->target())
+      out += fmt::format("label: '{}', counted like any other column\n",
+                         printable(plan.schema.table->columns[*target].name));
   } else {
     out += fmt::format("records: {} numbers each, {} classes\n", plan.schema.dims(), plan.schema.classes);
   }

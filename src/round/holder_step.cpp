@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -40,10 +41,12 @@ class HolderStep {
     const bool over = job_.clock.now() > round_.proposal.open_until;
     if (over) erase();
     if (job_.clock.now() > round_.proposal.last_day()) erase_shares();
-    const std::optional<Message> sent = opening_.sent();
     const auto code = abandoned(round_, exchange_);
-    if (!sent && code) return std::move(obey(*code));
+    if (code && !opening_.has_left()) return std::move(obey(*code));
+    if (!code && is_over_by_receipt()) return std::move(report_);
+    const std::optional<Message> sent = opening_.sent();
     if (over && !sent) {
+      opening_.erase_unbound();
       erase_shares();
       report_.lost = true;
       report_.done.push_back(
@@ -68,8 +71,9 @@ class HolderStep {
   }
 
  private:
-  /// Opens nothing: not even what it had bound itself to open.
+  /// Opens nothing: not even what it had bound itself to send, and has not sent yet.
   StepReport& obey(release::AbandonCode code) {
+    opening_.give_up();
     erase();
     erase_shares();
     report_.lost = true;
@@ -78,6 +82,17 @@ class HolderStep {
         name_of(code), own_.number));
     acknowledge_abandonment();
     return report_;
+  }
+
+  /// Its receipt says that the round is over for it, also where the exchange hides now that it was abandoned.
+  bool is_over_by_receipt() {
+    if (!journal_.state().pending(round_.id, MessageKind::kReceipt) || opening_.has_left() ||
+        opening_.is_kept())
+      return false;
+    report_.lost = true;
+    report_.done.push_back(
+        "this key holder has given a receipt for the round's end and has no opening: it opens nothing more");
+    return true;
   }
 
   void acknowledge_abandonment() {
@@ -136,7 +151,7 @@ class HolderStep {
   bool may_open(const release::SealedRound& seal) {
     if (journal_.state().seal_of(own_.point)) return true;  // it was bound to this one
     std::vector<std::string> missing;
-    for (std::size_t i = 0; i < round_.proposal.sites.size(); ++i) {
+    for (const std::size_t i : asked()) {
       if (!std::ranges::binary_search(seal.sites, i) && !declined(i))
         missing.push_back(round_.proposal.sites[i].name);
     }
@@ -145,6 +160,28 @@ class HolderStep {
         fmt::format("{}, whom the seal leaves out though they may still contribute until {}",
                     fmt::join(missing, ", "), time_text(round_.proposal.contribute_until)));
     return false;
+  }
+
+  /// Sites that the round asks: all or, in a later round, those of the first one's seal, as this key holder
+  /// knows it; who was not in that has no part in the others.
+  std::vector<std::size_t> asked() {
+    std::vector<std::size_t> all(round_.proposal.sites.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    if (!round_.proposal.later) return all;
+    try {
+      const auto proposal = message_in(exchange_, release::proposal_name(round_.first()), 0);
+      const auto sealed = message_in(exchange_, release::seal_name(round_.first()), 0);
+      if (!proposal || !sealed) return all;
+      const ProposedRound first(*proposal, release::proposal_name(round_.first()));
+      const release::SealedRound seal(first, sealed->header);
+      const auto own = first.holder(job_.key.public_key());
+      if (first.id == round_.first() && first.coordinator == round_.coordinator && own &&
+          journal_.state().seal_of(first.proposal.holders[*own].point) == seal.id)
+        return seal.sites;
+    } catch (const ProtocolError& e) {
+      report_.aside.push_back(fmt::format("the release's first round: {}", e.what()));
+    }
+    return all;
   }
 
   bool declined(std::size_t site) {
@@ -208,6 +245,7 @@ class HolderStep {
   }
 
   void erase_shares() {
+    stand_in_.erase_unbound();
     if (round_.shares_keys()) crypto::erase_secret_file(job_.shares, "the shares of the round's keys");
   }
 

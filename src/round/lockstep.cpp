@@ -61,7 +61,9 @@ void Contributor::close() {
   state_.become(Closed{std::make_unique<comm::TerminationHold>(), std::move(embedded)});
 }
 
-void Contributor::note_charge(const release::Charge& /*charge*/) {
+void Contributor::note_charge(const release::Charge& /*charge*/) { go_on(); }
+
+void Contributor::go_on() {
   if (party_ != 0) state_.refuse("hear of the coordinator's charge elsewhere");
   state_.become(Charged{state_.take<Closed>("note its charge")});
 }
@@ -84,6 +86,10 @@ bool Contributor::secure_noise() const {
 
 void Coordinator::draw_noise(const release::Charge& /*charge*/, privacy::EntropySource* entropy,
                              const Heartbeat& check_lost) {
+  draw(entropy, check_lost);
+}
+
+void Coordinator::draw(privacy::EntropySource* entropy, const Heartbeat& check_lost) {
   state_.take<Proposed>("draw the noise");
   Charged charged;
   if (!terms_.shares) charged.noise.emplace(terms_.parts, *entropy, check_lost);

@@ -6,6 +6,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/wipe.hpp"
+#include "muffle/release/contribution_book.hpp"
 #include "muffle/round/covered.hpp"
 
 namespace muffle::round {
@@ -73,11 +74,12 @@ Contributor::Contributor(const ProposedRound& round, const crypto::SiteKey& key)
 }
 
 std::string Contributor::contribute(embed::PartialSum&& sums, privacy::NoiseShare&& share,
-                                    const release::Charge& /*charge*/, const std::string& charge_id,
-                                    std::uint64_t records) const {
+                                    const release::Charge& charge, std::uint64_t records) const {
+  require(charge.run() == release::charged_as(round_.first()),
+          "a contribution was to be made for another release's charge: this is a bug in muffle.");
   Covered covered(std::move(sums), std::move(share));
   std::vector<std::uint64_t>& values = covered.values.values;
-  Contribution body{.charge = charge_id, .records = records, .secure_noise = covered.secure_noise};
+  Contribution body{.charge = charge.id(), .records = records, .secure_noise = covered.secure_noise};
   require(values.size() == round_.length,
           "a contribution was to be made of another number of values than the round sums: this is a bug in "
           "muffle.");

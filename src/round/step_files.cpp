@@ -7,7 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
-#include "muffle/core/watchdog.hpp"
+#include "muffle/crypto/secret_file.hpp"
 #include "muffle/privacy/entropy.hpp"
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
@@ -21,8 +21,19 @@ using release::JournalEntry;
 using release::Message;
 using release::SignedHeader;
 
+namespace {
+
+constexpr char kDraft[] = "the message's draft";
+
+}  // namespace
+
 fs::path outbox(const fs::path& party) { return party / "outbox"; }
-fs::path drafts(const fs::path& party) { return party / "drafts"; }
+fs::path drafts(const fs::path& party) { return party / "keys" / "drafts"; }
+
+void ensure_drafts(const fs::path& party) {
+  crypto::ensure_private_folder(party / "keys");
+  crypto::ensure_private_folder(drafts(party));
+}
 
 std::optional<Message> message_in(Exchange& exchange, const std::string& name, std::uint64_t numbers) {
   const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(numbers));
@@ -40,6 +51,7 @@ BoundMessage::BoundMessage(const ProposedRound& round, Exchange& exchange, relea
       kind_(kind),
       name_(std::move(name)),
       numbers_(numbers),
+      folder_(folder),
       draft_(drafts(folder) / name_),
       kept_(outbox(folder) / name_) {}
 
@@ -83,22 +95,45 @@ std::optional<Message> BoundMessage::sent() {
                       name_of(kind_), kept_.string()));
     write_file_atomically(kept_, release::message_bytes(own->header, own->numbers));
   }
+  crypto::erase_secret_file(draft_, kDraft);
   if (!there) exchange_.put(name_, release::message_bytes(own->header, own->numbers));
   return own;
 }
 
 void BoundMessage::send(const std::string& bytes, const crypto::ExchangePoint& round_key) {
   const Message message = release::parse_message(bytes, name_);
-  ensure_writable_folder(draft_.parent_path());
+  ensure_drafts(folder_);
   ensure_writable_folder(kept_.parent_path());
   // On the disk before it is bound, so that no crash loses what was bound; seen by nobody before it is.
-  write_file_atomically(draft_, bytes);
+  crypto::replace_secret_file(draft_, bytes, kDraft);
   journal_.add({JournalEntry::Kind::kPending, round_.id, round_key, kind_, message.header.id()});
   write_file_atomically(kept_, bytes);
   exchange_.put(name_, bytes);
-  std::error_code left;  // what is left of a draft, nobody reads again
-  const WatchedStep removing("removing", draft_);
-  fs::remove(draft_, left);
+  crypto::erase_secret_file(draft_, kDraft);
+}
+
+bool BoundMessage::has_left() const {
+  const std::optional<Sha256Digest> bound = journal_.state().pending(round_.id, kind_);
+  if (!bound) return false;
+  try {
+    const std::optional<Message> there = message_in(exchange_, name_, numbers_);
+    return there && there->header.id() == *bound;
+  } catch (const ProtocolError&) {
+    return false;
+  }
+}
+
+bool BoundMessage::is_kept() const {
+  return is_there(kept_, "the message", "Nothing was sent.") || is_there(draft_, kDraft, "Nothing was sent.");
+}
+
+void BoundMessage::erase_unbound() const {
+  if (!journal_.state().pending(round_.id, kind_)) crypto::erase_secret_file(draft_, kDraft);
+}
+
+void BoundMessage::give_up() const {
+  crypto::erase_secret_file(kept_, "the message");
+  crypto::erase_secret_file(draft_, kDraft);
 }
 
 release::Journal open_journal(const fs::path& folder, const crypto::SiteKey& key, const StepClock& clock) {

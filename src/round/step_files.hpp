@@ -28,6 +28,14 @@ class BoundMessage {
   std::optional<release::Message> sent();
   /// Binds it, keeps it, puts it. @param round_key  that it uses up; zeros: none
   void send(const std::string& bytes, const crypto::ExchangePoint& round_key = {});
+  /// Whether it is in the exchange, as it was bound.
+  bool has_left() const;
+  /// Whether its bytes, or a draft, are in the party's folder.
+  bool is_kept() const;
+  /// Erases a draft that a crash has left, and to which nothing is bound.
+  void erase_unbound() const;
+  /// Of one that has not left: its bytes go, and it never will.
+  void give_up() const;
 
  private:
   std::optional<release::Message> at(const std::filesystem::path& file) const;
@@ -39,8 +47,11 @@ class BoundMessage {
   release::MessageKind kind_;
   std::string name_;
   std::uint64_t numbers_;
-  std::filesystem::path draft_, kept_;
+  std::filesystem::path folder_, draft_, kept_;
 };
+
+/// Makes drafts(), for its owner alone. @throws IoError.
+void ensure_drafts(const std::filesystem::path& party);
 
 /// The party's journal, locked.
 release::Journal open_journal(const std::filesystem::path& folder, const crypto::SiteKey& key,

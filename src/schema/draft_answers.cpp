@@ -19,7 +19,7 @@ namespace muffle::schema {
 namespace {
 
 bool be_type(const std::string& word, DraftColumn& c) {
-  for (int i = 0; i <= static_cast<int>(ColumnType::kIgnore); ++i) {
+  for (int i = 0; i <= static_cast<int>(kLastType); ++i) {
     const auto type = static_cast<ColumnType>(i);
     if (type_name(type) != word) continue;
     const bool both_numbers = is_number_type(type) && is_number_type(c.type) && !is_temporal_type(type) &&
@@ -28,9 +28,9 @@ bool be_type(const std::string& word, DraftColumn& c) {
     // What was known is of the other type.
     c.lo = c.hi = c.step = std::nullopt;
     c.decimals.reset();
-    if (is_number_type(type) || is_number_type(c.type) || type == ColumnType::kIgnore) c.values.reset();
+    if (is_number_type(type) || is_number_type(c.type) || is_unread_type(type)) c.values.reset();
     if (!both_numbers) c.notation = Notation();
-    if (type == ColumnType::kIgnore) c.role = ColumnRole::kFeature;
+    if (is_unread_type(type)) c.role = ColumnRole::kFeature;
     c.type = type;
     return true;
   }
@@ -126,7 +126,7 @@ std::string take_words(const std::string& line, DraftColumn& c, std::span<const 
       if (!missing) c.missing.emplace();
     } else if (!be_type(word, c)) {
       return "No word for a column: its type is integer, decimal, category, ordinal, boolean, date, "
-             "datetime, time or ignore (help).";
+             "datetime, time, key or ignore (help).";
     }
   }
   if (!format.empty()) {
@@ -138,13 +138,13 @@ std::string take_words(const std::string& line, DraftColumn& c, std::span<const 
   }
   if (role_said && c.role != ColumnRole::kFeature) {
     for (const DraftColumn& other : before) {
-      if (other.role == c.role && other.type != ColumnType::kIgnore)
+      if (other.role == c.role && !is_unread_type(other.type))
         return fmt::format("'{}' has this role already, and one column at most can.", printable(other.name));
     }
   }
   if (c.role == ColumnRole::kLabel && is_number_type(c.type))
     return "A label is a category, an ordinal or a boolean. Say so: category label.";
-  if (c.role == ColumnRole::kPerson && c.type == ColumnType::kIgnore) c.type = ColumnType::kCategory;
+  if (c.role == ColumnRole::kPerson && is_unread_type(c.type)) c.type = ColumnType::kCategory;
   if (missing && (!c.missing || c.missing->empty())) c.missing = missing_words;
   if (!c.missing) c.missing.emplace();
   if (c.role == ColumnRole::kLabel) be_label(c);

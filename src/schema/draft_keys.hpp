@@ -15,10 +15,10 @@ inline bool has_bounds(const DraftColumn& c) {
   return is_number_type(c.type) && c.role == ColumnRole::kFeature;
 }
 inline bool has_values(const DraftColumn& c) {
-  return !is_number_type(c.type) && c.type != ColumnType::kIgnore && c.role != ColumnRole::kPerson;
+  return !is_number_type(c.type) && !is_unread_type(c.type) && c.role != ColumnRole::kPerson;
 }
 inline bool may_lack_values(const DraftColumn& c) {
-  return c.type != ColumnType::kIgnore && c.role == ColumnRole::kFeature;
+  return !is_unread_type(c.type) && c.role == ColumnRole::kFeature;
 }
 
 /// Its notation as keys: `format = "%d.%m.%Y"`; empty: muffle's own.

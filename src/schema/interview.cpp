@@ -26,7 +26,8 @@ constexpr std::string_view kHelp =
     "  A list that ends with a comma goes on in the next line.\n"
     "  What a column is, in a few words: its type (integer, decimal, category, ordinal, boolean, date, "
     "datetime,\n"
-    "  time, ignore), its role where it has one (label: the class; person: whose a row is), `missing` if a "
+    "  time, key, ignore), its role where it has one (label: the class; person: whose a row is), `missing` "
+    "if a "
     "value\n"
     "  can be absent. Such as: category label. Dates may say their format: date %d.%m.%Y.\n"
     "  back: the question before; quit: stop here, and go on another day; help: this.\n";

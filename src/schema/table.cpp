@@ -9,7 +9,7 @@ namespace {
 
 std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnRole role) {
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    if (columns[j].type != ColumnType::kIgnore && columns[j].role == role) return j;
+    if (!columns[j].is_unread() && columns[j].role == role) return j;
   }
   return std::nullopt;
 }
@@ -17,8 +17,8 @@ std::optional<std::size_t> with_role(const std::vector<Column>& columns, ColumnR
 }  // namespace
 
 std::string_view type_name(ColumnType type) {
-  static constexpr std::array<std::string_view, 9> kNames{
-      "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "key", "ignore"};
   return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -57,12 +57,23 @@ std::vector<std::size_t> Table::features() const {
 }
 
 std::optional<std::size_t> Table::label() const { return with_role(columns, ColumnRole::kLabel); }
+std::optional<std::size_t> Table::target() const { return with_role(columns, ColumnRole::kTarget); }
 std::optional<std::size_t> Table::person() const { return with_role(columns, ColumnRole::kPerson); }
 
 std::vector<std::size_t> Table::codes() const {
   std::vector<std::size_t> out;
   for (const std::size_t j : features()) out.push_back(columns[j].codes());
   return out;
+}
+
+Table with_label_as_column(Table table) {
+  if (const auto label = table.label()) table.columns[*label].role = ColumnRole::kTarget;
+  return table;
+}
+
+Table with_target_as_label(Table table) {
+  if (const auto target = table.target()) table.columns[*target].role = ColumnRole::kLabel;
+  return table;
 }
 
 }  // namespace muffle::schema

@@ -8,6 +8,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/day_and_time.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table.hpp"
@@ -43,7 +44,8 @@ class Checks {
                                     "time_of_day = false for that datetime",
                                     c.name)
                       : fmt::format("column '{}' is there twice", c.name));
-      if (c.type != ColumnType::kIgnore && !is_part(c)) column(c);
+      if (c.type == ColumnType::kKey) key(c);
+      if (!c.is_unread() && !is_part(c)) column(c);
       // What people write is the datetime: what is wrong about it is said of that.
       if (c.is_day() && table_.time_of_day(j)) column(as_in_files(table_, j));
     }
@@ -66,6 +68,17 @@ class Checks {
  private:
   void add(std::string problem) { out_.push_back(std::move(problem)); }
   static bool is_part(const Column& c) { return c.is_day() || c.time_of; }
+
+  void key(const Column& c) {
+    const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
+    if (c.missing) say("a key is always there");
+    if (c.digits < 0 || c.digits > kMostKeyDigits)
+      say(fmt::format("a key has at most {} digits", kMostKeyDigits));
+    Notation affixes;
+    affixes.prefix = c.notation.prefix;
+    affixes.suffix = c.notation.suffix;
+    if (c.notation != affixes) say("a key has a prefix and a suffix, and no other notation");
+  }
 
   void column(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
@@ -287,13 +300,15 @@ class Checks {
   void roles() {
     std::size_t labels = 0, persons = 0, features = 0;
     for (const Column& c : table_.columns) {
-      if (c.type == ColumnType::kIgnore) {
-        if (c.role != ColumnRole::kFeature) add(fmt::format("column '{}' has a role and is ignored", c.name));
+      if (c.is_unread()) {
+        if (c.role != ColumnRole::kFeature)
+          add(fmt::format("column '{}' has a role and is {}", c.name,
+                          c.type == ColumnType::kKey ? "a key, of which nothing is read" : "ignored"));
         continue;
       }
       features += c.is_feature() ? 1 : 0;
       persons += c.role == ColumnRole::kPerson ? 1 : 0;
-      if (c.role != ColumnRole::kLabel) continue;
+      if (!c.is_label()) continue;
       ++labels;
       if (c.is_number()) add(fmt::format("column '{}': a label must be categories, not numbers", c.name));
       if (c.missing)
@@ -305,7 +320,7 @@ class Checks {
     if (labels > 1) add("two columns have the role label");
     if (persons > 1) add("two columns have the role person");
     if (features == 0 && !table_.columns.empty())
-      add("no column is left to learn from: all are ignored, the label or the person");
+      add("no column is left to learn from: all are ignored, keys, the label or the person");
   }
 
   void constraint(std::size_t index, const Constraint& c) {
@@ -317,9 +332,11 @@ class Checks {
     for (const std::size_t j : c.columns) {
       if (j >= table_.columns.size()) return say("names a column that is not there");
       const Column& column = table_.columns[j];
-      if (column.type == ColumnType::kIgnore || column.role == ColumnRole::kPerson)
-        return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
       if (column.time_of) return say(fmt::format("column '{}' is but the time of a datetime", column.name));
+      if (!column.is_sampled())
+        return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
+      if (column.is_unread())
+        return say(fmt::format("column '{}' is a key: no rule holds of it", column.name));
       if (column.follows())
         return say(fmt::format("column '{}' follows from others: write the rule of these", column.name));
       if (column.since && c.kind != Kind::kImplies && c.kind != Kind::kAmong)

@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/table.hpp"
 
 namespace muffle::schema {
@@ -18,8 +19,8 @@ constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kTypeNames = {
-    "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "ignore"};
-const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person"};
+    "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "key", "ignore"};
+const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person", "target"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies", "among"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};
@@ -59,7 +60,10 @@ json column_json(const Column& c) {
            {"missing", c.missing},
            {"spellings", c.spellings}};
   if (c.type == ColumnType::kIgnore) return out;
-  if (c.is_number()) {
+  if (c.type == ColumnType::kKey) {
+    out["digits"] = static_cast<unsigned>(c.digits);
+    if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
+  } else if (c.is_number()) {
     out.update({{"lo", c.lo},
                 {"hi", c.hi},
                 {"step", c.step},
@@ -134,6 +138,10 @@ Column read_column(const JsonFields& f) {
   c.spellings = texts(f, "spellings", kMostCodes);
   if (c.type == ColumnType::kIgnore) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
+  } else if (c.type == ColumnType::kKey) {
+    f.only({"name", "type", "role", "unit", "missing", "spellings", "digits", "notation"});
+    c.digits = static_cast<int>(f.integer("digits", 0, kMostKeyDigits));
+    if (f.has("notation")) c.notation = read_notation(f.object("notation"));
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
             "learned", "notation", "since", "dates", "time_of", "derived"});
@@ -266,7 +274,7 @@ std::string differences(const Table& one, const Table& other) {
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");
-    say(a.notation == b.notation, "notation");
+    say(a.notation == b.notation && a.digits == b.digits, "notation");
     say(a.since == b.since && (!a.since || a.dates == b.dates), "since");
     say(a.is_day() == b.is_day() && (!a.is_day() || a.dates == b.dates) && a.time_of == b.time_of,
         "time of day");

@@ -15,6 +15,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/day_and_time.hpp"
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "muffle/schema/table_text.hpp"
 
@@ -220,15 +221,46 @@ class TableReader {
     return out;
   }
 
+  using Words = std::initializer_list<const char*>;
+  /// Keys that say nothing of a column whose values nobody reads, but for those that surrogate keys have.
+  static constexpr Words kOfValues = {
+      "lo",      "hi",     "step",          "decimals", "bins",           "spacing",  "values",
+      "aliases", "format", "decimal_mark",  "negative", "thousands_mark", "top_code", "bottom_code",
+      "since",   "derive", "determined_by", "from",     "time_of_day"};
+  static constexpr Words kAffixes = {"prefix", "suffix"};
+
+  void without(const toml::table& t, std::initializer_list<Words> lists, const std::string& of) {
+    for (const Words& list : lists) {
+      for (const char* key : list) {
+        if (t.contains(key))
+          add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
+      }
+    }
+  }
+
+  /// Surrogate keys: nothing but how they are written.
+  void key(const toml::table& t, Column& c, const std::string& of) {
+    without(t, {kOfValues, {"missing", "role"}}, of);
+    c.notation.prefix = text(t, "prefix", of, false);
+    c.notation.suffix = text(t, "suffix", of, false);
+    const toml::node* digits = t.get("digits");
+    if (digits == nullptr) return;
+    const auto value = digits->value<std::int64_t>();
+    if (!digits->is_integer() || *value < 1 || *value > kMostKeyDigits)
+      return add(line(*digits),
+                 fmt::format("{}: digits needs a whole number from 1 to {}", of, kMostKeyDigits));
+    c.digits = static_cast<int>(*value);
+  }
+
   Column column(const toml::table& t) {
     Column c;
     c.name = plain_text(text(t, "name", "a column", true));
     const std::string of = fmt::format("column '{}'", printable(c.name));
-    keys(t, {"name",     "type",       "role",         "unit",           "lo",     "hi",
-             "step",     "decimals",   "bins",         "spacing",        "values", "aliases",
-             "missing",  "format",     "decimal_mark", "thousands_mark", "prefix", "suffix",
-             "negative", "top_code",   "bottom_code",  "since",          "derive", "determined_by",
-             "from",     "time_of_day"},
+    keys(t, {"name",     "type",        "role",         "unit",           "lo",     "hi",
+             "step",     "decimals",    "bins",         "spacing",        "values", "aliases",
+             "missing",  "format",      "decimal_mark", "thousands_mark", "prefix", "suffix",
+             "negative", "top_code",    "bottom_code",  "since",          "derive", "determined_by",
+             "from",     "time_of_day", "digits"},
          of);
     const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
     if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -238,17 +270,14 @@ class TableReader {
       add(line(*t.get("role")), fmt::format("{}: role must be {}", of, words_of(kRoles)));
     }
     c.unit = text(t, "unit", of, false);
+    if (c.type == ColumnType::kKey) {
+      key(t, c, of);
+      return c;
+    }
+    if (t.contains("digits")) add(line(*t.get("digits")), fmt::format("{}: only keys have 'digits'", of));
     missing(t, c, of);
     if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
-      for (const char* key : {"lo",         "hi",           "step",           "decimals",
-                              "bins",       "spacing",      "values",         "aliases",
-                              "format",     "decimal_mark", "thousands_mark", "prefix",
-                              "suffix",     "negative",     "top_code",       "bottom_code",
-                              "since",      "derive",       "determined_by",  "from",
-                              "time_of_day"}) {
-        if (t.contains(key))
-          add(line(*t.get(key)), fmt::format("{}: '{}' says nothing of such a column", of, key));
-      }
+      without(t, {kOfValues, kAffixes}, of);
       if (c.role == ColumnRole::kPerson) {
         c.numeric = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
         c.type = ColumnType::kCategory;
@@ -263,7 +292,7 @@ class TableReader {
 
   void type(const std::string& word, Column& c, const toml::node& node, const std::string& of) {
     std::string all;
-    for (int i = 0; i <= static_cast<int>(ColumnType::kIgnore); ++i) {
+    for (int i = 0; i <= static_cast<int>(kLastType); ++i) {
       c.type = static_cast<ColumnType>(i);
       if (type_name(c.type) == word) return;
       all += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", type_name(c.type));
@@ -632,7 +661,7 @@ class TableReader {
                              of));
     const bool categories = std::ranges::all_of(c.columns, [&](std::size_t j) {
       const Column& column = table_.columns[j];
-      return !column.is_number() && column.type != ColumnType::kIgnore && column.role != ColumnRole::kPerson;
+      return !column.is_number() && !column.is_unread() && column.role != ColumnRole::kPerson;
     });
     if (problems_.empty() && categories) {  // else what is wrong is said of the columns
       try {

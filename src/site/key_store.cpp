@@ -1,7 +1,6 @@
 #include "muffle/site/key_store.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <charconv>
@@ -26,15 +25,10 @@ constexpr char kTag[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# Secret keys of muffle. Keep this folder out of backups, snapshots and synchronised folders:\n"
     "# a round key that comes back after its round was opened would break what the round promised.\n"
-    "# A party that lost its keys makes new ones (muffle site init) and is admitted anew.\n";
+    "# A party that lost its keys makes new ones (muffle site init --ledger ITS-OLD-LEDGER) and is admitted\n"
+    "# anew. What its records have spent stays spent.\n";
 
 fs::path keys_of(const fs::path& folder) { return folder / "keys"; }
-
-void make_private_folder(const fs::path& folder) {
-  const WatchedStep step("making", folder);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw IoError(fmt::format("cannot make the folder '{}': {}.", folder.string(), std::strerror(errno)));
-}
 
 /// The number that the next round key has: one that was never given, also not to a key that was erased.
 std::uint64_t next_number(const fs::path& file) {
@@ -64,7 +58,7 @@ KeyStore KeyStore::make(const fs::path& folder, const std::string& name, release
     throw ConfigError(fmt::format(
         "'{}' has keys already, and keys are never overwritten: choose another folder.", folder.string()));
   ensure_writable_folder(folder);
-  make_private_folder(keys_of(folder));
+  crypto::ensure_private_folder(keys_of(folder));
   write_file_atomically(keys_of(folder) / "CACHEDIR.TAG", std::string_view(kTag));
   const crypto::ExchangeKey box = crypto::ExchangeKey::generate();
   box.save(keys_of(folder) / "box.key");
@@ -99,7 +93,7 @@ fs::path KeyStore::round_key_file(std::uint64_t number) const {
 }
 
 std::string KeyStore::make_round_keys() {
-  make_private_folder(keys_of(folder_) / "round-keys");
+  crypto::ensure_private_folder(keys_of(folder_) / "round-keys");
   const fs::path counter = keys_of(folder_) / "round-keys" / "next";
   release::RoundKeys keys{next_number(counter), {}};
   // First the counter: a crash may leave numbers unused, and uses none twice.
@@ -114,7 +108,7 @@ std::string KeyStore::make_round_keys() {
   release::SignedHeader header{.kind = release::MessageKind::kRoundKeys};
   header.body = body_of(keys);
   std::string bytes = message_bytes(sign(std::move(header), key_));
-  make_private_folder(folder_ / "round-keys");
+  crypto::ensure_private_folder(folder_ / "round-keys");
   write_file_atomically(folder_ / "round-keys" / fmt::format("{}.mfm", keys.first), bytes);
   return bytes;
 }
@@ -131,7 +125,7 @@ crypto::ExchangeKey KeyStore::round_key(std::uint64_t number) const {
 }
 
 fs::path KeyStore::shares_file(const crypto::RoundId& round) const {
-  make_private_folder(keys_of(folder_) / "shares");
+  crypto::ensure_private_folder(keys_of(folder_) / "shares");
   return keys_of(folder_) / "shares" / release::short_id(round);
 }
 

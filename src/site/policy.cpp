@@ -237,8 +237,8 @@ class Judge {
     if (!proposal_.plan.schema.table)
       return broken("columns", "the round is not of a table, and policy.columns names some");
     for (const schema::Column& column : proposal_.plan.schema.table->columns) {
-      if (column.type != schema::ColumnType::kIgnore && column.role != schema::ColumnRole::kPerson &&
-          !column.time_of && std::ranges::count(policy_.columns, column.name) == 0)
+      if (!column.is_unread() && column.role != schema::ColumnRole::kPerson && !column.time_of &&
+          std::ranges::count(policy_.columns, column.name) == 0)
         return broken("columns", fmt::format("'{}' is none of policy.columns", column.name));
     }
     return kept("columns", "all that are used are in policy.columns");

@@ -61,13 +61,15 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
 }
 
 schema::RecordKind kind_of(const Draw& draw) {
-  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count, draw.info.schema.table, draw.spec.text};
+  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count,
+          draw.info.schema.table, draw.spec.text,   draw.spec.skip_keys};
 }
 
 /// What one of spec.files holds.
 schema::RecordKind kind_of(const Draw& draw, std::uint64_t file) {
   schema::RecordKind kind = kind_of(draw);
   kind.count = draw.spec.first_of(file + 1) - draw.spec.first_of(file);
+  kind.keys_before += draw.spec.first_of(file);
   return kind;
 }
 
@@ -275,7 +277,9 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
                       {"mixed", draw_.spec.mixed},
                       {"stray", draw_.spec.stray},
                       {"sharpen", draw_.spec.sharpen},
-                      {"labels", draw_.spec.uniform_labels ? "uniform" : "released-counts"},
+                      {"labels", draw_.label_is_column()     ? "column"
+                                 : draw_.spec.uniform_labels ? "uniform"
+                                                             : "released-counts"},
                       {"formats", draw_.spec.formats},
                       {"files", hashes},
                       {"model_hash", model_hash},
@@ -287,6 +291,7 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
     description["text"] = {{"separator", std::string(1, text.separator)},
                            {"header", text.header},
                            {"quotes", text.quote_texts ? "texts" : "needed"}};
+    description["skip_keys"] = draw_.spec.skip_keys;
   }
   write_file_atomically(folder_.working() / kSamplesJson, description.dump(2) + "\n");
   folder_.publish(names);

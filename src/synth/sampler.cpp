@@ -1,5 +1,7 @@
 #include "muffle/synth/sampler.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -132,6 +134,11 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
                                            : draw.info.class_share;
     if (const auto& table = draw.info.schema.table; table && !table->constraints.empty())
       draw.rules = std::make_shared<const schema::RowRules>(*table);
+    if (comm.is_root() && draw.label_is_column() && spec.uniform_labels)
+      spdlog::info(
+          "sample: the label was released as a column like the others, so its values come as often as the "
+          "release says, and sample.labels does not apply; for as many of each release with data.label_as = "
+          "\"class\"");
     if (comm.is_root()) files.emplace(folder, draw, formats);
   });
   model_bytes = {};

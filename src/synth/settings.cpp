@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/scaling.hpp"
 #include "muffle/synth/sampler.hpp"
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::size_t kMostPictureSide = 6000;  // ten of them side by side still make a PNG
 
+/// A count in a configuration is exact up to here.
+constexpr std::uint64_t kMostSkipped = std::uint64_t{1} << 53;
 /// More is taken for a slip of the pen: 2^40 bytes of numbers.
 constexpr double kMostSampleBytes = 0x1p40;
 /// What a thread may take to draw a tile. A tile is drawn as a whole, since its products and its strays need
@@ -21,6 +24,22 @@ std::vector<std::string> names_of(Formats formats) {
   std::vector<std::string> names;
   for (const schema::RecordFormat* format : formats) names.push_back(format->name());
   return names;
+}
+
+/// Every record has a key of its own.
+void key_problems(const SampleSpec& spec, const schema::Schema& schema, settings::Problems& p) {
+  bool any = false;
+  for (const schema::Column& column : schema.table ? schema.table->columns : std::vector<schema::Column>()) {
+    if (column.type != schema::ColumnType::kKey) continue;
+    any = true;
+    const std::uint64_t last = spec.skip_keys + spec.count;
+    p.unless(last <= schema::KeyText(column).largest(),
+             fmt::format("sample.skip_keys + sample.count is {}, and the keys of column '{}' have {} digits: "
+                         "give them more in the schema, or leave 'digits' out",
+                         last, column.name, column.digits));
+  }
+  p.unless(any || spec.skip_keys == 0,
+           "sample.skip_keys is of tables with a column of type \"key\", and there is none: leave it out");
 }
 
 }  // namespace
@@ -43,6 +62,8 @@ void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
       "quotes", s.text.quote_texts, {{"needed", false}, {"texts", true}},
       "in a CSV file: around what needs them, or around all names and categories; separator and "
       "header are as data.separator and data.header say");
+  keys.count("skip_keys", s.skip_keys, 0, kMostSkipped,
+             "of columns of type \"key\": keys that other samples have; these count on from there");
   keys.count("seed", s.seed, 0, INT64_MAX, "seed of the samples");
   keys.number("floor", s.floor, {0, 1}, "numbers of a record (scaled to [0, 1]) below it become 0");
   keys.number("outliers", s.outliers, {0, 0.5},
@@ -78,6 +99,7 @@ void problems(const SampleSpec& spec, Formats formats, settings::Problems& p) {
 }
 
 void problems(const SampleSpec& spec, const schema::Schema& schema, Formats formats, settings::Problems& p) {
+  key_problems(spec, schema, p);
   const schema::RecordKind kind{schema.shape, !schema::SampleScaling(schema).as_bytes(), spec.count,
                                 schema.table};
   for (const schema::RecordFormat* format : formats) {

@@ -180,6 +180,26 @@ class TableConfigTest : public ::testing::Test {
   const std::filesystem::path schema_ = folder_ / "stays.toml", config_ = folder_ / "config.toml";
 };
 
+TEST_F(TableConfigTest, TheLabelOfFewRecordsIsReleasedAsAColumn) {
+  const auto label_in = [&](std::vector<std::string> set) {
+    const Config config = load_config(sources(std::move(set)), {.release = true});
+    EXPECT_EQ(config.data.schema.classes, 2u) << "scores are by class all the same";
+    EXPECT_EQ(config.plan.schema.classes, label_as_column(config.plan).empty() ? 2u : 1u);
+    return label_as_column(config.plan);
+  };
+  EXPECT_EQ(label_in({}), "ill");
+  EXPECT_EQ(label_in({"data.records=9999"}), "ill");
+  EXPECT_EQ(label_in({"data.records=10000"}), "");
+  EXPECT_EQ(label_in({"data.label_as=class"}), "");
+  EXPECT_EQ(label_in({"data.records=10000", "data.label_as=column"}), "ill");
+  // Where m is private: by the public guess, or not at all.
+  const std::string add_remove = "privacy.adjacency=add-remove-one";
+  EXPECT_EQ(label_in({add_remove, "data.records=0", "data.expected_records=100"}), "ill");
+  EXPECT_EQ(label_in({add_remove, "data.records=0"}), "");
+  // Maps whose features are class by class as they were published.
+  EXPECT_EQ(label_in({"map.more.kind=rff", "map.more.count=10"}), "");
+}
+
 // Without a header a record could begin with the character, and would then decide whether it counts.
 TEST_F(TableConfigTest, ACommentNeedsAHeader) {
   EXPECT_NO_THROW(load_config(sources({"data.comment=#"})));

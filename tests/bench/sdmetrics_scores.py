@@ -47,7 +47,7 @@ class Scorer:
     def __init__(self, schema, real_path):
         with open(schema, "rb") as source:
             columns = tomllib.load(source)["columns"]
-        self.kinds = {c["name"]: KINDS.get(c["type"], "categorical") for c in columns if c["type"] != "ignore" and c.get("role") != "person"}
+        self.kinds = {c["name"]: KINDS.get(c["type"], "categorical") for c in columns if c["type"] not in ("ignore", "key") and c.get("role") != "person"}
         self.real = typed(real_path, self.kinds)
 
     def scores(self, path):

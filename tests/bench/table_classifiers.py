@@ -75,7 +75,7 @@ def rows_of(columns, table):
     """Features and labels, as muffle's Features has them."""
     features, labels = [], None
     for column in columns:
-        if column["type"] == "ignore" or column.get("role") == "person":
+        if column["type"] in ("ignore", "key") or column.get("role") == "person":
             continue
         fields = table[column["name"]].str.strip()
         if column.get("role") == "label":

@@ -676,5 +676,31 @@ TEST_F(NpzTables, AreWrittenAsArraysThatNumpyReads) {
   EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0);
 }
 
+TEST_F(NpzTables, KeysAreWrittenAsTextsAndReadPast) {
+  schema::Table table = people_table();
+  schema::Column& key = *table.columns.emplace(table.columns.begin());
+  key.name = "id";
+  key.type = schema::ColumnType::kKey;
+  key.notation.suffix = "é";
+  const schema::Schema schema = schema_of(table);
+  const auto at = [](std::uint32_t code, std::size_t codes) {
+    return schema::position({code, 0.51f}, codes);
+  };
+  const schema::Records some{{3}, {}, {at(1, 4), at(1, 3), at(1, 4), at(3, 4), at(2, 3), at(3, 4)}, {0, 1}};
+  schema::RecordKind kind{{3}, true, 2, schema.table};
+  kind.keys_before = 8;
+  const auto files = find_format("npz").writers(folder_.path(), "w", kind);
+  files.front().writer->add(some);
+  files.front().writer->finish([] {});
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = schema;
+  EXPECT_EQ(codes(back), (std::vector<std::vector<int>>{{1, 1, 1, 0}, {3, 2, 3, 1}}));
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) return;
+  const std::string check =
+      "python3 -c \"import numpy, sys; a = numpy.load(sys.argv[1]); assert a['id'].tolist() == ['9\\u00e9', "
+      "'10\\u00e9']\" '";
+  EXPECT_EQ(std::system((check + (folder_ / "w.npz").string() + "'").c_str()), 0);
+}
+
 }  // namespace
 }  // namespace muffle::data::test

@@ -151,6 +151,15 @@ people() {
   says 0 "REFUSED +charter .*charter 2 has revoked" site show "$work/north"
   says 0 'charter 2 says all of that already' coordinator charter
   check "the coordinator puts it back" test -s "$exchange/charter-2.mfm"
+  # Whoever lost the keys makes new ones; what the records have spent stays spent.
+  cp "$work/west/keys/CACHEDIR.TAG" "$work/tag"
+  check "what lies beside the keys says so" grep -q -- '--ledger' "$work/tag"
+  says 74 'lost.jsonl' "$MUFFLE" site init --name WEST --out "$work/west-again" --ledger "$work/lost.jsonl"
+  check "and nothing was made" test ! -e "$work/west-again/keys"
+  ends 0 "$MUFFLE" ledger budget --ledger "$work/old.jsonl" --data-id stays-of-west --epsilon 3
+  says 0 "old.jsonl of 'stays-of-west' goes on: 0 charges" "$MUFFLE" site init --name WEST --out "$work/west-again" --ledger "$work/old.jsonl"
+  check "its settings name the ledger" grep -qx "ledger = \"$work/old.jsonl\"" "$work/west-again/site.toml"
+  check "and its records" grep -qx 'id = "stays-of-west"' "$work/west-again/site.toml"
   # The round is given up, once and for all to see.
   ends 2 coordinator abandon --code none
   says 0 'the round is abandoned' coordinator abandon
@@ -174,9 +183,10 @@ stand_ins() {
   check "no share is left" test -z "$(find "$work"/gone/site-*/keys/shares -type f)"
 }
 
-# Two rounds under one charge: bins are learned in the first, pairs counted in the second.
+# Two rounds under one charge: bins are learned in the first, pairs counted in the second. Of so few records the label is a column like the others; sites
+# compare their schema's file, which says "label".
 rounds() {
-  schema | sed /bins/d >"$work/stays.schema.toml"
+  { schema | sed /bins/d; echo 'role = "label"'; } >"$work/stays.schema.toml"
   study >"$work/learned.toml"
   { echo days,ward; for i in {1..90}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
   ends 0 "$MUFFLE" simulate --config "$work/learned.toml" --set "data.dir=$work" --set data.features=stays.csv \
@@ -188,6 +198,8 @@ rounds() {
     --require-signature "$work/learned/coordinator/card.mfm" --ledger "$work/learned/site-2/ledger.jsonl"
   check "one charge a site" test "$(cat "$work"/learned/site-*/ledger.jsonl | grep -c INTENT)" = 3
   says 0 'round 1 of 2' "$MUFFLE" round status "$exchange"
+  says 0 "label: 'ward', counted like any other column" "$MUFFLE" site show "$first" --site "$work/learned/site-1"
+  check "its schema is the file's" grep -q "schema: $("$MUFFLE" schema hash "$work/stays.schema.toml")" "$work/log"
   says 0 'nothing more is charged' "$MUFFLE" site show "$(basename "$release" -release.mfl)" --site "$work/learned/site-1"
   ends 0 "$MUFFLE" keygen --name bob --out "$work/bob"
   says 78 'people approve its first one' "$MUFFLE" site approve "$(basename "$release" -release.mfl)" --key "$work/bob/bob.key" --site "$work/learned/site-1"

@@ -24,6 +24,7 @@ dir = "$work/data"
 features = "all.csv"
 records = 600
 on_error = "reject-file"
+label_as = "class"
 [map.pairs]
 kind = "pairs"
 [privacy]
@@ -144,6 +145,50 @@ done
 check "nothing was released again" test "$(sha256sum <"$work/rounds-1/release.mfl")" = "$made"
 says 78 "privacy settings .privacy.epsilon: .* there, 0.123 here" "$MUFFLE" release "${rounds_again[@]}" --set privacy.epsilon=0.123 --out "$work/rounds-1"
 says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" release "${rounds_again[@]}" --set data.features=part-0.csv --out "$work/rounds-1"
+
+# Of so few records the label is a column like the others, unless somebody says otherwise: the same columns in the samples, whose law ties it to the others.
+few=("${job[@]}" --set data.label_as=auto)
+says 0 "'died' is counted like any other column" "$MUFFLE" plan "${few[@]}"
+check "not where somebody says so" bash -c "! '$MUFFLE' plan --config '$work/stays-job.toml' | grep -q 'like any other column'"
+says 0 'sample.labels does not apply' on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true --out "$work/few"
+ends 0 "$MUFFLE" verify "$work/few/release.mfl" --allow-unsigned
+check "the columns are the same ones" test "$(head -n 1 "$work/few/samples.csv")" = age,ward,admitted,left,died
+check "and the law" python3 - "$work/few" <<'EOF'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/samples.csv", newline="")))
+died = [int(r["age"]) >= 60 for r in rows if r["died"] == "yes"]
+assert 150 < len(died) < 400 and sum(died) / len(died) > 0.8, (len(died), sum(died))
+assert {r["died"] for r in rows} == {"no", "yes"} and all(r["admitted"] <= r["left"] for r in rows)
+said, scores = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("samples", "metrics"))
+assert said["labels"] == "column" and said["classes"] == 1, said
+assert scores["table_classifiers"]["mean"]["roc_auc"] > 0.8, scores["table_classifiers"]["mean"]
+EOF
+ends 0 "$MUFFLE" report --run "$work/few" --private
+check "its private report knows the label" grep -q '(the label)' "$work/few/report-private.html"
+says 78 'no mean of each class: its label was counted' "$MUFFLE" evaluate "${few[@]}" --set 'evaluate.metrics=["nearest-mean"]' --set data.test_features=part-1.csv --out "$work/few"
+says 78 'data.label_as: .*auto.* there, .*class.* here' "$MUFFLE" release "${job[@]}" --out "$work/few"
+for n in 1 3; do ends 0 on "$n" release "${few[@]}" --secure-aggregation --insecure-seeded-noise 7 --out "$work/few-$n"; done
+check "3 masked ranks release what one does" test "$(payload "$work/few-3/release.mfl")" = "$(payload "$work/few-1/release.mfl")"
+expect_error 78 'data.label_as = "column" is of a table' 1 release "${tiny[@]}" --set data.label_as=column --set data.features=none.idx
+
+# Keys: each row has one of its own, whatever sampling it is from; of those in the file nothing is read.
+printf '%s\n' '[[columns]]' 'name = "stay"' 'type = "key"' 'prefix = "S-"' 'digits = 5' | cat - "$work/stays.toml" >"$work/keyed.toml"
+awk -F, 'NR == 1 { print $0 ",stay"; next } { print $0 "," (NR % 7 ? "SECRET" NR : "") }' "$work/data/all.csv" >"$work/data/keyed.csv"
+keyed=("${job[@]}" --set "data.schema=$work/keyed.toml" --set data.features=keyed.csv)
+says 0 'Everything fits' "$MUFFLE" check "${keyed[@]}"
+ends 0 on 2 run "${keyed[@]}" --set sample.files=2 --set 'sample.formats=["csv"]' --out "$work/keyed"
+mkdir "$work/keyed-more"
+ends 0 on 1 sample --model "$work/keyed/model.mfl" --set sample.skip_keys=700 --set sample.count=300 --set sample.files=1 --set sample.seed=2 --out "$work/keyed-more"
+check "a thousand keys, all of them different" python3 - "$work"/keyed/samples-0000[01]-of-00002.csv "$work/keyed-more/samples.csv" <<'EOF'
+import csv, sys
+keys = [r["stay"] for path in sys.argv[1:] for r in csv.DictReader(open(path, newline=""))]
+assert keys == [f"S-{i + 1:05}" for i in range(1000)], keys[:3]
+EOF
+check "no key of the file is anywhere" bash -c "! grep -raq 'SECRET' '$work/keyed' '$work/keyed-more'"
+says 78 "sample.skip_keys . sample.count is 100299, and the keys of column 'stay' have 5 digits" "$MUFFLE" sample --model "$work/keyed/model.mfl" --set sample.skip_keys=99999 \
+  --set sample.count=300 --out "$work/keyed-more"
+ends 0 on 1 release "${job[@]}" --set "data.schema=$work/keyed.toml" --insecure-seeded-noise 7 --out "$work/no-keys"
+check "a file may lack them: the same numbers are released" test "$(sums no-keys)" = "$(sums alone-1)"
 
 # The noisy tables are a product.
 ends 0 on 2 release "${job[@]}" --out "$work/exported" --export-tables "$work/tables"

@@ -258,6 +258,27 @@ TEST(PairsMap, WeightsAndTriplesAreByColumnsNamesTheLastThatFitsHolds) {
               ElementsAre("a b 2"));
 }
 
+TEST(PairsMap, PairsWithALabelThatIsAColumnWeighTwiceUnlessSaidOtherwise) {
+  schema::Schema schema = table_schema({2, 3, 4});
+  schema::Table table = *schema.table;
+  table.columns[1].role = schema::ColumnRole::kTarget;
+  describe_table(schema, std::make_shared<const schema::Table>(table));
+  EXPECT_THAT(described(*pairs({}, schema)),
+              testing::UnorderedElementsAre("a 0.7", "b 0.7", "c 0.7", "a b 2", "a c 1", "b c 2"));
+  EXPECT_THAT(described(*pairs({{"weights", "[\"*:b=1\", \"*=0\"]"}}, schema)),
+              testing::UnorderedElementsAre("a b 1", "a c 1", "b c 1"));
+}
+
+TEST(PairsMap, ALabelThatHasClassesIsNoColumnToWeigh) {
+  schema::Schema schema = table_schema({2, 3, 4});
+  schema::Table table = *schema.table;
+  table.columns[1].role = schema::ColumnRole::kLabel;
+  describe_table(schema, std::make_shared<const schema::Table>(table));
+  for (const MapKeys& keys : {MapKeys{{"weights", "[\"*:b=2\"]"}}, MapKeys{{"leave_out", "[\"b\"]"}}})
+    expect_error(ExitCode::kConfig, {"the columns are a, c; \"b\", the label, is none", "data.label_as"},
+                 [&] { pairs(keys, schema); });
+}
+
 TEST(PairsMap, WhatNamesNoColumnIsRefusedWithThoseThatThereAre) {
   const schema::Schema schema = table_schema({2, 3, 4}, 2);
   const auto refused = [&](MapKeys settings, std::initializer_list<std::string> parts) {

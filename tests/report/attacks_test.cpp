@@ -168,6 +168,27 @@ TEST(Attacks, ReachGrowsWithTheNumberOfIntervals) {
   EXPECT_GT(of_four.high, one.high);
 }
 
+TEST(Disclosure, RarePeopleAreTriedByThemselves) {
+  // Most people have the same in five columns. An eighth are unlike all others, and the samples repeat those
+  // of the release alone.
+  const auto alike = [](std::uint32_t of, std::size_t n) {
+    Rows rows = rows_of(of, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 1; j < 5 && i % 8 != 0; ++j) rows.values[j][i] = rows.values[0][i];
+    }
+    return rows;
+  };
+  const Rows real = alike(1, 1200), held_out = alike(2, 2400);
+  Rows samples = alike(3, 1200);
+  for (std::size_t i = 0; i < 1200; i += 8) {
+    for (std::size_t j = 0; j < 6; ++j) samples.values[j][i] = real.values[j][i];
+  }
+  const Disclosure found = attack(real, held_out, samples, {});
+  ASSERT_EQ(found.attacks.size(), 3u);
+  EXPECT_GT(found.attacks[2].area.value, found.attacks[1].area.value + 0.1);
+  EXPECT_LT(attack(rows_of(1, 300), rows_of(2, 600), rows_of(3, 300), {}).attacks.size(), 3u);  // too few
+}
+
 TEST(Disclosure, CopiesAreEqualInEveryValue) {
   // Samples that stand at the same places among held-out rows are no copies: the held-out rows have two
   // values only.

@@ -110,6 +110,16 @@ TEST(Html, TextsBelowAnAxisStandBesideOneAnother) {
   }
 }
 
+TEST(Html, ColumnsOfNumbersStandRightWhateverTheirFirstRowHas) {
+  Page page;
+  page.table({{"name", "number"}, {{"7 days", "-"}, {"b", "1.5"}}});
+  EXPECT_NE(page.html().find("<th scope=\"col\" class=\"n\">number</th>"), std::string::npos);
+  EXPECT_NE(page.html().find("<td class=\"n\">-</td>"), std::string::npos);
+  Page facts;
+  facts.table({{}, {{"released on", "2026-11-27"}}});
+  EXPECT_NE(facts.html().find("<td>2026-11-27</td>"), std::string::npos);
+}
+
 TEST(Html, WordsThatAreTooLongForAColumnAreBroken) {
   Page page;
   page.table({{}, {{"short words of a long text, which is not broken", std::string(64, 'f')}}});

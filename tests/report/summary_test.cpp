@@ -52,6 +52,20 @@ TEST_F(SummaryTest, PairsAreJudgedBetweenFloorAndCeiling) {
   EXPECT_TRUE(is_bad("too little in pairs"));
 }
 
+TEST_F(SummaryTest, ImagesAreJudgedBetweenGuessesAndRealOnes) {
+  m_.verification.artifact->schema.classes = 10;
+  m_.samples.emplace();
+  EXPECT_TRUE(is_bad("nobody has measured"));
+  real_.metrics = nlohmann::json::parse(
+      R"({"classifiers": {"cnn": {"accuracy": 0.46}, "mlp": {"accuracy": 0.40}, "odd": 7}})");
+  EXPECT_TRUE(is_bad("(cnn) that learns from the synthetic records finds the class of 46.0 %"));
+  EXPECT_TRUE(is_bad("where guessing finds 10.0 %; how many after learning from real ones was not measured"));
+  real_.metrics["classifiers_trained_on_real"]["cnn"]["accuracy"] = 0.82;
+  EXPECT_TRUE(is_bad("and learning from real ones 82.0 %: 50 % of the way"));
+  real_.metrics["classifiers"]["cnn"]["accuracy"] = 0.80;
+  EXPECT_FALSE(is_bad("97 % of the way"));
+}
+
 TEST_F(SummaryTest, SingleColumnsCanBeBad) {
   real_.scores = scores(0.97, 0.90, 0.98);
   EXPECT_FALSE(is_bad("Single columns: 0.990"));

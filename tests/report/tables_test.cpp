@@ -1,6 +1,7 @@
 // What columns and pairs are counted by, on values that are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,8 @@
 #include "report/associations.hpp"
 #include "report/distances.hpp"
 #include "report/number_column.hpp"
+#include "report/number_table.hpp"
+#include "report/results.hpp"
 
 namespace muffle::report {
 namespace {
@@ -58,6 +61,65 @@ TEST(Columns, ShortTextsAreOfDatesAndDays) {
   EXPECT_EQ(column.short_text(86400), "1970-01-02");
   column.schema->since = 0;
   EXPECT_EQ(column.short_text(86400 * 0.202777), "0.203 d");
+}
+
+TEST(RankCorrelation, IsOfRanksWithTiesAndWithoutMissingOnes) {
+  EXPECT_EQ(ranks_of({10, 30, 20}), (std::vector<double>{0, 2, 1}));
+  EXPECT_EQ(ranks_of({5, 5, 1, 9}), (std::vector<double>{1.5, 1.5, 0, 3}));
+  const std::vector<double> one = ranks_of({1, 2, 3, 4}), square = ranks_of({1, 4, 9, 16}),
+                            down = ranks_of({4, 3, 2, 1}), gap = ranks_of({1, kMissing, 3, 4});
+  EXPECT_DOUBLE_EQ(rank_correlation(one, square), 1.0);
+  EXPECT_DOUBLE_EQ(rank_correlation(one, down), -1.0);
+  EXPECT_TRUE(std::isnan(gap[1]));
+  EXPECT_NEAR(rank_correlation(gap, one), 0.98198, 1e-5);  // of 0 1 2 with 0 2 3
+  EXPECT_EQ(rank_correlation(ranks_of({7, 7, 7, 7}), one), 0.0);
+}
+
+TEST(Scores, RankCorrelationsAreOfPairsOfNumbers) {
+  Rows real;
+  real.columns = {number(0, 100, {0, 50, 101}), number(0, 100, {0, 50, 101}), categories(2)};
+  real.values.resize(3);
+  for (int i = 0; i < 100; ++i) {
+    real.values[0].push_back(i);
+    real.values[1].push_back(i);
+    real.values[2].push_back(i % 2);
+  }
+  real.labels.assign(100, 0);
+  Rows turned = real;
+  std::reverse(turned.values[1].begin(), turned.values[1].end());
+  const TableScores same = score_table(real, real, real, {}),
+                    other = score_table(real, std::nullopt, turned, {});
+  EXPECT_DOUBLE_EQ(*same.ranks, 1.0);
+  EXPECT_DOUBLE_EQ(*same.held_out_ranks, 1.0);
+  EXPECT_DOUBLE_EQ(*other.ranks, 0.0);
+  EXPECT_FALSE(other.held_out_ranks);
+  for (const TableScores::Pair& pair : other.all)
+    EXPECT_EQ(pair.rank_real.has_value(), pair.b == 1) << pair.b;
+}
+
+TEST(Numbers, AreToldByMeanDeviationAndQuantiles) {
+  Rows made;
+  made.columns = {categories(2), number(0, 100, {0, 50, 101}, true)};
+  made.values = {{0, 1, 0, 1, 0, 0}, {10, 20, 30, 40, 0, kMissing}};
+  made.labels.assign(6, 0);
+  const std::vector<std::vector<std::string>> said = number_table(made, nullptr).rows;
+  EXPECT_EQ(said, (std::vector<std::vector<std::string>>{{"n", "20", "14.142", "0", "0", "20", "40", "40"}}));
+  Rows real = made;
+  real.values[1].assign(6, kMissing);
+  EXPECT_EQ(number_table(made, &real).rows[1],
+            (std::vector<std::string>{"real", "-", "-", "-", "-", "-", "-", "-"}));
+  made.columns[1].schema->type = schema::ColumnType::kDate;
+  EXPECT_EQ(number_table(made, nullptr).rows[0][1], "1970-01-21");
+  EXPECT_EQ(number_table(made, nullptr).rows[0][2], "14.14 d");
+}
+
+TEST(Rows, OfAClassAreThoseAlone) {
+  Rows rows;
+  rows.columns = {number(0, 9, {0, 10})};
+  rows.values = {{1, 2, 3}};
+  rows.labels = {0, 1, 0};
+  EXPECT_EQ(rows_of_class(rows, 0).values, (std::vector<std::vector<double>>{{1, 3}}));
+  EXPECT_EQ(rows_of_class(rows, 7).size(), 0u);
 }
 
 TEST(Distances, AtCutsWhatLiesBetweenThemIsNotSeen) {

@@ -8,9 +8,6 @@
 
 namespace muffle::embed::testing_audit {
 
-/// What made-up records' releases are charged to.
-inline const release::Charge kCharge = release::TestAccess::charge();
-
 /// A small release to audit, and the neighbours to audit it with.
 struct Case {
   Embedder embedder;

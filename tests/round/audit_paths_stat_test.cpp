@@ -22,7 +22,7 @@ namespace {
 
 ReleaseFunction real_release(const Embedder& embedder, comm::HostComm& comm,
                              const privacy::AggregationMode& mode) {
-  return round::real_release(embedder, comm, mode, &testing_audit::kCharge);
+  return round::real_release(embedder, comm, mode);
 }
 
 using privacy::AggregationMode;

@@ -34,7 +34,7 @@ constexpr double kConfidence = 1 - 1e-6;
 
 ReleaseFunction real_release(const Embedder& embedder) {
   static const auto alone = comm::single_process();
-  return round::real_release(embedder, *alone, {}, &testing_audit::kCharge);
+  return round::real_release(embedder, *alone, {});
 }
 
 AuditReport audit_of(const Case& c, const ReleaseFunction& release, std::uint64_t trials = kTrials) {

@@ -44,8 +44,8 @@ Faced faced(const World& world, const ProposedRound& round, std::size_t sealed) 
       contributions.push_back(release::parse_message(
           Contributor(round, world.sites[i])
               .contribute(embed::TestAccess::make(std::vector<std::uint64_t>(round.length, 0)),
-                          privacy::NoiseShare(round.noise.shares(), *entropy), release::TestAccess::charge(),
-                          std::string(32, 'c'), 0),
+                          privacy::NoiseShare(round.noise.shares(), *entropy),
+                          release::TestAccess::charge(release::charged_as(round.first())), 0),
           "c"));
     }
     const SealedRound seal = world.seal(round, contributions);

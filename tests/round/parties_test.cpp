@@ -62,6 +62,23 @@ TEST(Parties, NobodySeesASumWithoutItsNoise) {
   expect_error(ExitCode::kProtocol, {"'holder2' has not opened"}, [&] { (void)std::move(sum).finish(); });
 }
 
+TEST(Parties, AContributionIsMadeOfTheChargeForItsOwnRelease) {
+  const World world, other;
+  const ProposedRound round = world.round();
+  const auto make = [&](const crypto::RoundId& charged) {
+    const auto entropy = privacy::insecure_seeded_entropy(1);
+    const release::Charge charge = release::TestAccess::charge(release::charged_as(charged));
+    const release::Message made = release::parse_message(
+        Contributor(round, world.sites[0])
+            .contribute(embed::TestAccess::make(World::sums_of(round, 0)),
+                        privacy::NoiseShare(round.noise.shares(), *entropy), charge, 0),
+        "contribution");
+    EXPECT_EQ(release::read_contribution(made.header, 3, false).charge, charge.id());
+  };
+  make(round.id);
+  expect_error(ExitCode::kInvariant, {"another release's charge"}, [&] { make(other.round().id); });
+}
+
 TEST(Parties, ATwoFacedCoordinatorOpensNothing) {
   const World world({4, 4, 3, 1, 3, 1, 0}, 100);
   const ProposedRound round = world.round();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "muffle/release/contribution_book.hpp"
 #include "muffle/round/parties.hpp"
 #include "round/round_setup.hpp"
 #include "support/maps.hpp"
@@ -70,8 +71,8 @@ struct World {
     const auto entropy = privacy::insecure_seeded_entropy(seed_of_site(i));
     return Contributor(round, sites[i])
         .contribute(embed::TestAccess::make(sums_of(round, i)),
-                    privacy::NoiseShare(round.noise.shares(), *entropy), release::TestAccess::charge(),
-                    std::string(32, 'c'), 0);
+                    privacy::NoiseShare(round.noise.shares(), *entropy),
+                    release::TestAccess::charge(release::charged_as(round.first())), 0);
   }
   SealedRound seal(const ProposedRound& round, const std::vector<release::Message>& contributions) const {
     std::vector<release::SignedHeader> headers;

@@ -211,6 +211,32 @@ TEST(SeveralRounds, WhoIsInTheFirstSealIsInAll) {
               "abandoned: 2 contributions came, and 3 are needed; silent: site3");
 }
 
+/// A site that had no part in the first round is not asked in the others: its silence holds nobody up.
+TEST(SeveralRounds, WhoIsNotInTheFirstSealIsNotWaitedForInLaterOnes) {
+  SeveralRounds s;
+  s.c.decline(3);
+  for (std::size_t i = 0; i < 3; ++i) s.site(0, i);
+  s.coordinator(0);
+  for (std::size_t h = 0; h < 3; ++h) s.holder(0, h);
+  s.coordinator(0);
+  s.propose();
+  for (std::size_t i = 0; i < 3; ++i) s.site(1, i);
+  s.coordinator(1);
+  // Whose seal the first one was, the key holder's own journal says.
+  const auto file = s.c.folder / "exchange" / release::seal_name(s.c.round.id);
+  const std::string seal = read_file(file);
+  std::filesystem::remove(file);
+  StepReport report = s.holder(1, 0);
+  ASSERT_EQ(report.waits.size(), 1u);
+  EXPECT_EQ(report.waits[0].find("site3, whom the seal leaves out"), 0u) << report.waits[0];
+  write_file_atomically(file, seal);
+  for (std::size_t h = 0; h < 3; ++h) {
+    report = s.holder(1, h);
+    ASSERT_FALSE(report.done.empty());
+    EXPECT_EQ(report.done[0].find("opened the sum of 3"), 0u) << report.done[0];
+  }
+}
+
 TEST(SeveralRounds, TheRecordsStayTheSame) {
   SeveralRounds s(1000);
   s.c.records_of_a_site = 200;

@@ -212,7 +212,7 @@ class StepKillTest : public testing::Test {
     RecordProperty("killed", killed);
     RecordProperty("lost", lost);
     EXPECT_GT(killed, steps / kStride);
-    EXPECT_LT(lost, killed / 2) << "a charge is lost only between INTENT and the file in the outbox";
+    EXPECT_LT(lost, killed / 2) << "a charge is lost only between INTENT and PENDING";
   }
 
   ConsortiumOfFolders c_;

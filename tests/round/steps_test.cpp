@@ -509,13 +509,106 @@ TEST(Steps, AnAbandonedRoundIsContributedSealedAndOpenedNoMore) {
     three.push_back(parse_message(c.in_exchange(c.contribution_of(i)), "c").header);
   c.exchange->put(seal_name(c.round.id), make_seal(c.round, c.world.coordinator, three));
   fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
-  EXPECT_ANY_THROW(c.holder(1, c.after()));
+  const StepReport over = c.holder(1, c.after());
+  EXPECT_TRUE(over.lost);
+  EXPECT_SAYS(over.done, "it opens nothing more");
   EXPECT_FALSE(c.is_in_exchange(c.opening_of(1)));
   Journal journal(c.of(c.world.coordinator) / "journal.mfj", c.world.coordinator.public_key(),
                   std::chrono::milliseconds(1000));
   expect_error(ExitCode::kInvariant, {"bind itself to two messages"}, [&] {
     journal.add({JournalEntry::Kind::kPending, c.round.id, {}, MessageKind::kSeal, Sha256Digest{1}});
   });
+}
+
+/// The disk or the network fails, or the machine, once a message is bound and before it has left.
+class NothingLeaves final : public Exchange {
+ public:
+  explicit NothingLeaves(Exchange& inside) : inside_(inside) {}
+  void put(const std::string&, std::string_view) override { throw IoError("nothing leaves"); }
+  std::vector<std::string> list() override { return inside_.list(); }
+  std::optional<std::string> get(const std::string& name, std::uint64_t most) override {
+    return inside_.get(name, most);
+  }
+
+ private:
+  Exchange& inside_;
+};
+
+TEST(Steps, WhatIsBoundAndHasNotLeftStaysOnceTheRoundIsAbandoned) {
+  ConsortiumOfFolders c;
+  NothingLeaves nothing(*c.exchange);
+  for (const std::size_t i : {0u, 1u, 2u}) c.site(i, c.before());
+  EXPECT_ANY_THROW(c.site(3, c.before(), nothing));
+  c.coordinator(c.after());
+  c.holder(1, c.after());
+  EXPECT_ANY_THROW(c.holder(0, c.after(), nothing));
+  EXPECT_EQ(c.draws, 6) << "both are drawn and bound";
+  const CoordinatorJob job{c.world.coordinator, c.of(c.world.coordinator), c.clock(c.after()), "1.2.3"};
+  abandon_round(c.round, *c.exchange, job, AbandonCode::kPerson);
+  const auto hidden = c.in_exchange(abandonment_name(c.round.id));
+  for (const char* exchange : {"shows it", "hides it"}) {
+    SCOPED_TRACE(exchange);
+    for (const StepReport& report : {c.site(3, c.before()), c.holder(0, c.after())}) {
+      EXPECT_TRUE(report.lost);
+      EXPECT_TRUE(report.waits.empty());
+    }
+    EXPECT_FALSE(c.is_in_exchange(c.contribution_of(3)));
+    EXPECT_FALSE(c.is_in_exchange(c.opening_of(0)));
+    EXPECT_TRUE(c.erased.contains(0));
+    fs::remove(c.folder / "exchange" / abandonment_name(c.round.id));
+    fs::remove(c.folder / "exchange" / receipt_name(c.round.id, c.world.holders[0].public_key()));
+  }
+  EXPECT_EQ(c.draws, 6);
+  EXPECT_EQ(privacy::read_ledger(c.ledger(3)).charges.size(), 1u) << "what is charged stays charged";
+  // Who has opened before can only say so.
+  c.exchange->put(abandonment_name(c.round.id), hidden);
+  EXPECT_SAYS(c.holder(1, c.after()).done, "has abandoned the round (person), after this opening");
+}
+
+/// Until it is bound, a message is its owner's alone: after a crash its noise is drawn anew.
+TEST(Steps, DraftsAreTheirOwnersAloneAndGoOnceTheyAreBound) {
+  ConsortiumOfFolders c;
+  for (std::size_t i = 0; i < 3; ++i) c.site(i, c.before());
+  c.coordinator(c.after());
+  const fs::path party = c.of(c.world.holders[0]), draft = drafts(party) / c.opening_of(0);
+  fs::create_directories(drafts(party));
+  write_file_atomically(draft, std::string(100, 'x'));  // of a step that was killed
+  NothingLeaves nothing(*c.exchange);
+  EXPECT_ANY_THROW(c.holder(0, c.after(), nothing));
+  EXPECT_EQ(read_file(draft), read_file(outbox(party) / c.opening_of(0)));
+  EXPECT_EQ(fs::status(draft).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(drafts(party).parent_path(), party / "keys");
+  c.holder(0, c.after());
+  EXPECT_TRUE(fs::is_empty(drafts(party)));
+  EXPECT_TRUE(fs::is_empty(drafts(c.of(c.world.sites[0]))));
+  EXPECT_EQ(fs::status(drafts(c.of(c.world.sites[0]))).permissions(), fs::perms::owner_all);
+  // Nobody opens any more: what a crash has left goes.
+  fs::create_directories(drafts(c.of(c.world.holders[2])));
+  write_file_atomically(drafts(c.of(c.world.holders[2])) / c.opening_of(2), std::string(100, 'x'));
+  EXPECT_TRUE(c.holder(2, c.round.proposal.open_until + 1).lost);
+  EXPECT_TRUE(fs::is_empty(drafts(c.of(c.world.holders[2]))));
+}
+
+/// A crash between PENDING and the outbox costs nothing: the same bytes go out.
+TEST(Steps, AContributionThatWasBoundComesBackFromItsDraft) {
+  ConsortiumOfFolders c;
+  c.site(0, c.before());
+  const fs::path party = c.of(c.world.sites[0]), kept = outbox(party) / c.contribution_of(0);
+  const std::string bytes = read_file(kept);
+  fs::rename(kept, drafts(party) / c.contribution_of(0));
+  fs::remove(c.folder / "exchange" / c.contribution_of(0));
+  EXPECT_SAYS(c.site(0, c.before()).done, "contributed, for charge");
+  EXPECT_EQ(c.in_exchange(c.contribution_of(0)), bytes);
+  EXPECT_EQ(read_file(kept), bytes);
+  EXPECT_TRUE(fs::is_empty(drafts(party)));
+  EXPECT_EQ(c.draws, 1);
+  // Not what was never bound.
+  fs::remove(kept);
+  fs::remove(c.folder / "exchange" / c.contribution_of(0));
+  write_file_atomically(drafts(party) / c.contribution_of(0), bytes + "x");
+  EXPECT_SAYS(c.site(0, c.before()).done, "no second contribution is drawn");
+  EXPECT_FALSE(c.is_in_exchange(c.contribution_of(0)));
+  EXPECT_TRUE(fs::is_empty(drafts(party)));
 }
 
 TEST(Steps, TooFewContributionsAreAnAbandonmentAndAReleaseIsNone) {

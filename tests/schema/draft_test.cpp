@@ -69,7 +69,8 @@ TEST(Draft, RefusesToBeReadUntilEverythingOpenIsFilledIn) {
 TEST(Draft, WritesWhatWasAnswered) {
   std::vector<DraftColumn> columns =
       of_types({ColumnType::kInteger, ColumnType::kInteger, ColumnType::kCategory, ColumnType::kDate,
-                ColumnType::kDatetime, ColumnType::kCategory, ColumnType::kInteger, ColumnType::kInteger});
+                ColumnType::kDatetime, ColumnType::kCategory, ColumnType::kInteger, ColumnType::kInteger,
+                ColumnType::kInteger});
   const std::string asked =
       ask(columns,
           "\"\", not known\n"
@@ -82,8 +83,9 @@ TEST(Draft, WritesWhatWasAnswered) {
           "date %d.%q.%Y\ndatetime missing %d.%m.%Y %H:%M\n2001-01-01 00:00, 2001-01-01T23:59\n"
           "person\n"
           "ignore\n"
-          "\n<5, 90+\n");
-  EXPECT_THAT(asked, HasSubstr("Column 7 of 8: c7"));
+          "\n<5, 90+\n"
+          "key\n");
+  EXPECT_THAT(asked, HasSubstr("Column 7 of 9: c7"));
   EXPECT_THAT(asked, HasSubstr("Two values"));
   EXPECT_THAT(asked, HasSubstr("is not a number"));
   EXPECT_THAT(asked, HasSubstr("below the least"));
@@ -111,6 +113,7 @@ TEST(Draft, WritesWhatWasAnswered) {
   EXPECT_EQ(t.columns[7].notation.top_code, "90+");
   EXPECT_EQ(t.columns[7].notation.bottom_code, "<5");
   EXPECT_EQ(t.columns[7].lo, 4) << "the largest that it stands for";
+  EXPECT_EQ(t.columns[8].type, ColumnType::kKey);
 }
 
 TEST(Draft, GoesBackAndTakesUpEarlierAnswers) {

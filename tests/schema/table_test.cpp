@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "muffle/schema/key_text.hpp"
 #include "muffle/schema/schema.hpp"
 #include "muffle/schema/table_text.hpp"
 #include "muffle/schema/table_toml.hpp"
@@ -275,6 +276,56 @@ TEST(TableToml, RefusesWhatContradictsItself) {
   refused(a + "lo = 0\nhi = 9\nrole = \"label\"\n", {"a label must be categories"});
 }
 
+TEST(TableToml, KeysSayHowTheyAreWrittenAndNothingElse) {
+  const std::string key = "[[columns]]\nname = \"id\"\ntype = \"key\"\n";
+  const auto parsed = [&](const std::string& says) {
+    return parse_table_toml(key + says + kVisits, "s.toml");
+  };
+  const auto written = [](const Table& table, std::uint64_t number) {
+    std::string out;
+    KeyText(table.columns[0]).write(number, out);
+    return out;
+  };
+  const Table plain = parsed(""), padded = parsed("prefix = \"P-\"\ndigits = 6\nsuffix = \"/x\"\n");
+  EXPECT_EQ(written(plain, 12), "12");
+  EXPECT_EQ(KeyText(plain.columns[0]).largest(), 999'999'999'999'999'999u);
+  EXPECT_EQ(written(padded, 12), "P-000012/x");
+  EXPECT_EQ(KeyText(padded.columns[0]).largest(), 999'999u);
+  EXPECT_EQ(padded.codes(), visits().codes()) << "it is no number of a record";
+  EXPECT_EQ(padded.label(), *visits().label() + 1);
+
+  EXPECT_NE(table_hash(plain), table_hash(padded));
+  EXPECT_EQ(differences(plain, padded), "column 'id': notation");
+  const nlohmann::json json = to_json(padded);
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  EXPECT_EQ(read_table(JsonFields(json, document, "table.")), padded);
+
+  const auto refused = [&](const std::string& says, std::initializer_list<std::string> parts) {
+    muffle::test::expect_error(ExitCode::kConfig, parts, [&] { (void)parsed(says); });
+  };
+  for (const char* other : {"lo = 0", "values = [\"x\"]", "missing = true", "role = \"person\"", "bins = 3"})
+    refused(std::string(other) + "\n", {"line 4: column 'id'", "says nothing of such a column"});
+  for (const char* digits : {"0", "19", "2.5", "\"6\""})
+    refused(std::string("digits = ") + digits + "\n", {"digits needs a whole number from 1 to 18"});
+  refused(
+      "[[constraints]]\nkind = \"implies\"\nif = { column = \"ill\", is = [\"true\"] }\nthen = { column = "
+      "\"id\", is = [\"1\"] }\n",
+      {"constraint 1"});
+  muffle::test::expect_error(ExitCode::kConfig, {"column 'age': only keys have 'digits'"}, [&] {
+    std::string text = kVisits;
+    (void)parse_table_toml(text.replace(text.find("unit"), 0, "digits = 3\n"), "s.toml");
+  });
+  muffle::test::expect_error(ExitCode::kConfig, {"no column is left to learn from"},
+                             [&] { (void)parse_table_toml(key, "s.toml"); });
+  Table strange = padded;
+  strange.columns[0].notation.top_code = "9+";
+  strange.columns[0].missing = true;
+  strange.columns[0].role = ColumnRole::kPerson;
+  EXPECT_THAT(strange.problems(),
+              testing::ElementsAre(HasSubstr("always there"), HasSubstr("no other notation"),
+                                   HasSubstr("has a role and is a key")));
+}
+
 TEST(TableToml, TextsAreTrimmedAndComposedAsFieldsAre) {
   // "o" with a diaeresis, as one character, and as two.
   const std::string composed = "K\xC3\xB6ln", decomposed = "Ko\xCC\x88ln";
@@ -357,6 +408,27 @@ TEST(TableJson, ComesBackAndTellsTablesApart) {
   EXPECT_THAT(differ, HasSubstr("column 'age': bounds"));
   EXPECT_THAT(differ, HasSubstr("column 'ward': values"));
   EXPECT_EQ(column_hashes(other).size(), 9u);
+}
+
+TEST(TableJson, ALabelThatIsAColumnIsANumberOfARecord) {
+  Schema labelled, schema;
+  describe_table(labelled, std::make_shared<const Table>(visits()));
+  describe_table(schema, std::make_shared<const Table>(with_label_as_column(visits())));
+  EXPECT_EQ(schema.shape, std::vector<std::size_t>{labelled.shape.front() + 1});
+  EXPECT_EQ(schema.classes, 1u);
+  EXPECT_FALSE(schema.table->label());
+  EXPECT_EQ(schema.table->target(), labelled.table->label());
+  EXPECT_TRUE(schema.table->problems().empty());
+  EXPECT_EQ(with_target_as_label(*schema.table), *labelled.table);
+  EXPECT_NE(table_hash(*schema.table), table_hash(*labelled.table));
+  const JsonDocument document{"a.mfl", "a release", "Copy it again."};
+  const nlohmann::json spelling = to_json(schema);
+  EXPECT_EQ(*read_schema(JsonFields(spelling, document, "schema.")).table, *schema.table);
+  Table both = *schema.table;
+  both.columns.push_back(both.columns[*both.target()]);
+  both.columns.back().name = "again";
+  both.columns.back().role = ColumnRole::kLabel;
+  EXPECT_THAT(both.problems(), testing::ElementsAre(HasSubstr("role label")));
 }
 
 TEST(TableJson, RefusesStrangers) {

@@ -275,6 +275,12 @@ TEST_F(PolicyTest, HowManyKeyHoldersMayBeMissing) {
 TEST_F(PolicyTest, Columns) {
   for (const schema::Column& c : proposal.plan.schema.table->columns) policy.columns.push_back(c.name);
   EXPECT_EQ(verdict().answer, Answer::kYes);
+  schema::Table keyed = *proposal.plan.schema.table;
+  keyed.columns.emplace_back();
+  keyed.columns.back().name = "id";
+  keyed.columns.back().type = schema::ColumnType::kKey;
+  proposal.plan.schema.table = std::make_shared<const schema::Table>(keyed);
+  EXPECT_EQ(verdict().answer, Answer::kYes) << "of keys nothing is read: " << verdict().why();
   policy.columns.pop_back();
   expect_broken("columns");
 }

@@ -1,10 +1,13 @@
 // Samples in several files.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
@@ -99,6 +102,59 @@ TEST_F(Parts, HoldAllRecordsInTheirOrderEach) {
   const std::string first = read_file(folder_ / "samples-00000-of-00007.csv");
   EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 1 + 1234 / 7);
   EXPECT_TRUE(first.starts_with("letter\n"));
+}
+
+// Numbers of keys go on from part to part, and from one sampling to the next.
+TEST_F(Parts, EveryRecordHasAKeyOfItsOwn) {
+  schema::Table table = *draw_.info.schema.table;
+  schema::Column& key = table.columns.emplace_back();
+  key.name = "id";
+  key.type = schema::ColumnType::kKey;
+  key.notation.prefix = "P,";
+  key.digits = 4;
+  draw_.info.schema.table = std::make_shared<const schema::Table>(table);
+  const auto keys = [&](std::uint64_t parts) {
+    std::vector<std::string> out;
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      std::istringstream lines(read_file(folder_ / (draw_.spec.file_name(part) + ".csv")));
+      std::string line;
+      std::getline(lines, line);
+      EXPECT_EQ(line, "letter,id");
+      while (std::getline(lines, line)) out.push_back(line.substr(2));
+    }
+    return out;
+  };
+  sample({"csv"}, 1);
+  const std::vector<std::string> first = keys(1);
+  ASSERT_EQ(first.size(), kCount);
+  EXPECT_EQ(first.front(), "\"P,0001\"");
+  EXPECT_EQ(first.back(), "\"P,1234\"");
+  EXPECT_EQ(std::set(first.begin(), first.end()).size(), kCount);
+  EXPECT_EQ(read("samples.csv").size(), kCount) << "they are read past";
+  sample({"csv"}, 7);
+  EXPECT_EQ(keys(7), first);
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "samples.json"))["skip_keys"], 0);
+
+  draw_.spec.skip_keys = kCount;
+  sample({"csv"}, 3);
+  const std::vector<std::string> second = keys(3);
+  EXPECT_EQ(second.front(), "\"P,1235\"");
+  EXPECT_EQ(second.back(), "\"P,2468\"");
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "samples.json"))["skip_keys"], kCount);
+
+  const auto found = [&] {
+    settings::Problems out;
+    problems(draw_.spec, draw_.info.schema, formats_, out);
+    return out.take();
+  };
+  draw_.spec.skip_keys = 9999 - kCount;
+  EXPECT_THAT(found(), testing::IsEmpty());
+  ++draw_.spec.skip_keys;
+  EXPECT_THAT(found(),
+              testing::ElementsAre(testing::HasSubstr("is 10000, and the keys of column 'id' have 4")));
+  describe(1);
+  EXPECT_THAT(found(),
+              testing::ElementsAre(testing::HasSubstr("sample.skip_keys is of tables with a column")));
 }
 
 TEST_F(Parts, OfEarlierRunsGoAway) {

@@ -156,6 +156,7 @@ struct PartyCommand {
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
   bool key_holder = false, no_records = false;  ///< of init
   std::vector<std::string> approvers;           ///< of init: .pub files
+  std::string ledger;                           ///< of init: one that is there already; empty: a new one
   std::string key;                              ///< of approve: the person's key file
   std::string code = "person";                  ///< of decline and abandon
   std::string title, admission;                 ///< of charter; the title also of propose

@@ -116,6 +116,11 @@ std::string party_toml(bool site, const std::map<std::string, std::string>& valu
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
+/// The schema by which the records are released: data.schema, or with its label as a column (data.label_as).
+/// From public numbers alone.
+schema::Schema released_schema(const Config& config);
+/// The name of the label that a plan counts like any other column; empty: there is none.
+std::string label_as_column(const release::ReleasePlan& plan);
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at

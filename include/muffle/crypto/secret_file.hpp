@@ -20,6 +20,11 @@ struct SecretText {
 
 /// Writes the file, mode 0600, and syncs it. Never overwrites, and follows no link. @throws IoError.
 void write_secret_file(const std::filesystem::path& path, std::string_view text, const std::string& what);
+/// The same in place of one that is there already, which is erased first; the folder is synced, too, so that
+/// no crash loses what this has returned for. @throws IoError.
+void replace_secret_file(const std::filesystem::path& path, std::string_view text, const std::string& what);
+/// Makes the folder, mode 0700, if it is not there, and syncs the one that holds it. @throws IoError.
+void ensure_private_folder(const std::filesystem::path& folder);
 /// @param most  bytes that it may have
 /// @throws ConfigError  others than its owner may use the file, or it has more. @throws IoError.
 void read_secret_file(const std::filesystem::path& path, const std::string& what, SecretText& into,

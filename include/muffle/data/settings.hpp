@@ -11,6 +11,13 @@
 
 namespace muffle::data {
 
+/// How the label of a table is released (docs/explanation/pairs.md).
+enum class LabelAs {
+  kAuto,    ///< by the public number of records
+  kClass,   ///< every class has tables of its own
+  kColumn,  ///< as any other column
+};
+
 /// [data]: the records of a job, and those that are held out.
 struct Settings : DataSpec {
   std::string generate;  ///< "" or "gaussian-mixture-2d": muffle makes the files in OUT/data
@@ -18,6 +25,7 @@ struct Settings : DataSpec {
   std::int64_t test_skip = -1;           ///< of held-out records; -1: `skip`
   std::vector<std::string> test_arrays;  ///< of held-out records; empty: `arrays`
   std::uint64_t expected_records = 0;    ///< a public guess of m where that is private; 0: none
+  LabelAs label_as = LabelAs::kAuto;
   std::string schema_file;  ///< of tables: TOML (muffle/schema/table_toml.hpp); empty: other records
 
   /// Reads schema_file, if there is one and it was not read yet: the schema, and formats that are not

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "muffle/privacy/ledger.hpp"
 
@@ -17,10 +18,17 @@ class Charge {
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
+  /// Its id in the ledger.
+  const std::string& id() const { return id_; }
+  /// What it is for: privacy::ChargeTerms::run, of a round between institutions charged_as().
+  const std::string& run() const { return run_; }
+
  private:
   friend class ChargedDocument;
   friend struct TestAccess;  // defined in test builds only
-  Charge() {}
+  Charge(std::string id, std::string run) : id_(std::move(id)), run_(std::move(run)) {}
+
+  std::string id_, run_;
 };
 
 /// The book that a document is charged to.

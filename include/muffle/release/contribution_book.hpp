@@ -17,13 +17,17 @@ class ContributionBook {
  public:
   enum class Standing {
     kNew,    ///< nothing was charged, or nothing was drawn for this later round
-    kSpent,  ///< drawn for, and cut off before it was made, or lost since: nothing is drawn again
+    kSpent,  ///< drawn for, and cut off before it was bound, or lost or given up since: nothing is drawn
+             ///< again
     kMade,   ///< its bytes are there, and no others will ever be
   };
 
-  /// @param file  where the contribution is kept: the outbox. @param round  outlives this object
+  /// @param file  where the contribution is kept: the outbox
+  /// @param draft  where it lies until it is bound, for its owner alone, in a folder of secrets that is
+  /// there. A crash between the two would lose it, and what was charged for it
+  /// @param round  outlives this object
   ContributionBook(const ProposedRound& round, const crypto::SitePublicKey& site, const ChargeBook& book,
-                   std::filesystem::path file, const Heartbeat& heartbeat = {});
+                   std::filesystem::path file, std::filesystem::path draft, const Heartbeat& heartbeat = {});
 
   /// Compares ledger, outbox and exchange, and commits what is there. Once.
   /// @param in_exchange  what lies there under this site's name, if anything
@@ -36,11 +40,12 @@ class ContributionBook {
 
   /// Charges, or in a later round goes on, and only then has the contribution made, which is on the disk when
   /// this returns.
-  /// @param make  draws the share of the noise and makes the contribution's bytes, with this charge's id in
-  /// them
+  /// @param contribution  draws the share of the noise and makes the contribution's bytes, with this charge's
+  /// id in them
   /// @throws PrivacyError, IoError  as ChargedDocument. @throws InvariantError  there was a charge.
-  void make(bool secure_noise,
-            const std::function<std::string(const Charge& charge, const std::string& id)>& contribution);
+  void make(bool secure_noise, const std::function<std::string(const Charge& charge)>& contribution);
+  /// Of one that was made and has not left: its bytes go, and it never will.
+  void give_up();
 
   /// The round has a release: says so in the ledger, once. @param release  its bytes
   void note_release(std::string_view release);
@@ -52,7 +57,7 @@ class ContributionBook {
 
   const ProposedRound& round_;
   crypto::SitePublicKey site_;
-  std::filesystem::path file_;
+  std::filesystem::path file_, draft_;
   ChargedDocument document_;
   Standing standing_ = Standing::kNew;
   std::string bytes_, charge_;

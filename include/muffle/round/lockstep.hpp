@@ -23,6 +23,9 @@
 /// it (drive.hpp, release()) carries its messages by a Together. For steps and failures see RoleState.
 namespace muffle::round::lockstep {
 
+/// round/audit_paths.cpp alone has it: there is no other way past a charge.
+struct Uncharged;
+
 /// Every party's role.
 ///
 ///   proposed --begin_keys--> keys made --sign--> keys signed --agree_keys--> keys agreed
@@ -69,6 +72,9 @@ class Contributor {
   bool secure_noise() const;
 
  private:
+  friend struct Uncharged;
+  void go_on();
+
   struct Proposed {
     static constexpr std::string_view kName = "proposed";
   };
@@ -136,6 +142,9 @@ class Coordinator {
   privacy::NoisySum publish();
 
  private:
+  friend struct Uncharged;
+  void draw(privacy::EntropySource* entropy, const Heartbeat& check_lost);
+
   struct Proposed {
     static constexpr std::string_view kName = "proposed";
   };

@@ -33,8 +33,9 @@ struct StepReport {
   bool lost = false;               ///< the round makes no release any more, or not with this party
 };
 
-/// Where a party keeps what it sends, beside its keys: OUTBOX holds messages that are bound, which alone may
-/// be sent, by whomever; drafts/ those that are not bound yet, or never will be.
+/// Where a party keeps what it sends: outbox/ holds messages that are bound, which alone may be sent, by
+/// whomever; keys/drafts/, for their owner alone, those that are not bound yet. A crash may leave one of them
+/// there, and the next step draws its noise anew: whoever could read both would know less noise.
 std::filesystem::path outbox(const std::filesystem::path& party);
 std::filesystem::path drafts(const std::filesystem::path& party);
 

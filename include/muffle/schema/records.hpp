@@ -30,6 +30,7 @@ struct RecordKind {
   std::uint64_t count = 0;
   std::shared_ptr<const Table> table = nullptr;  ///< of tables: `floats` are positions (table.hpp)
   TextStyle text = {};
+  std::uint64_t keys_before = 0;  ///< of columns of keys: record i has the key of number keys_before + i + 1
 
   std::size_t dims() const { return numbers_of(shape); }
   std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }

@@ -27,8 +27,12 @@ enum class ColumnType {
   kDate,      ///< YYYY-MM-DD; its number: days since 1970-01-01
   kDatetime,  ///< YYYY-MM-DDThh:mm:ss, a space for the T too; its number: seconds since 1970-01-01
   kTime,      ///< hh:mm:ss, a time of day; its number: seconds since midnight
+  kKey,       ///< in the files, if it is there, never read; synthetic rows have fresh ones (key_text.hpp)
   kIgnore,    ///< in the files, never read, and not among the synthetic columns
 };
+
+/// In the order of their enumerators.
+inline constexpr ColumnType kLastType = ColumnType::kIgnore;
 
 /// Of values on a grid.
 constexpr bool is_temporal_type(ColumnType type) {
@@ -38,10 +42,16 @@ constexpr bool is_number_type(ColumnType type) {
   return type == ColumnType::kInteger || type == ColumnType::kDecimal || is_temporal_type(type);
 }
 
+/// No field of such a column is ever looked at, and nothing of it is released.
+constexpr bool is_unread_type(ColumnType type) {
+  return type == ColumnType::kKey || type == ColumnType::kIgnore;
+}
+
 enum class ColumnRole {
   kFeature,
   kLabel,   ///< the class: categories; at most one column
   kPerson,  ///< who a row belongs to: at most one column, never released; bounds what one person can change
+  kTarget,  ///< of releases alone: the label, counted like any other column (with_label_as_column())
 };
 
 /// A value as feature maps and generators see it: one of finitely many codes, and where within the code's
@@ -106,7 +116,8 @@ struct Column {
   bool learned = false;  ///< nobody wrote bins: these are the cells of a public grid (fine_bins()), which a
                          ///< release of counts merges as far as its own noisy numbers say
   std::vector<Category> values;  ///< of categories, in their order
-  Notation notation;             ///< of numbers, dates and times
+  Notation notation;             ///< of numbers, dates and times; of keys prefix and suffix
+  int digits = 0;                ///< of keys: all have so many, zeros in front; 0: as many as it takes
   /// Of dates and datetimes: a column of Table::columns of the same type. What is a number of a record, and
   /// has lo, hi, step and edges, is then by how much this one is later than that one (days, or seconds); in
   /// files both are dates. None: they are its own.
@@ -138,9 +149,16 @@ struct Column {
   bool is_temporal() const { return is_temporal_type(type); }
   /// It is never read: in samples it follows from other columns of its row.
   bool follows() const { return derived || determined; }
-  /// It is a number of a record: it neither is ignored nor follows() nor is the label nor the person.
+  /// Whether its values are classes by themselves or a column like the others.
+  bool is_label() const { return role == ColumnRole::kLabel || role == ColumnRole::kTarget; }
+  /// Files' fields of it are never looked at, and nothing of it is released: is_unread_type().
+  bool is_unread() const { return is_unread_type(type); }
+  /// Samples have it: it neither is ignored nor the person, nor but the time of a datetime.
+  bool is_sampled() const { return type != ColumnType::kIgnore && role != ColumnRole::kPerson && !time_of; }
+  /// It is a number of a record: it neither is_unread() nor follows() nor is the label, class by class, nor
+  /// the person.
   bool is_feature() const {
-    return type != ColumnType::kIgnore && role == ColumnRole::kFeature && !follows();
+    return !is_unread() && role != ColumnRole::kLabel && role != ColumnRole::kPerson && !follows();
   }
   /// Bins or categories.
   std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
@@ -197,6 +215,7 @@ struct Table {
   /// is column features()[j].
   std::vector<std::size_t> features() const;
   std::optional<std::size_t> label() const;
+  std::optional<std::size_t> target() const;
   std::optional<std::size_t> person() const;
   /// Codes of each number of a record.
   std::vector<std::size_t> codes() const;
@@ -206,6 +225,12 @@ struct Table {
 
   bool operator==(const Table&) const = default;
 };
+
+/// The same table, its label a target: for releases of so few records that a label of its own would cost more
+/// than it tells (docs/explanation/pairs.md). Without a label: as it is.
+Table with_label_as_column(Table table);
+/// And back: as the schema's file has it, by which people compare schemas.
+Table with_target_as_label(Table table);
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;

@@ -26,9 +26,10 @@ struct SampleSpec {
   double stray = 0.0;     ///< below 1: share of a record that is taken over from others of the tile
   double sharpen = 0.0;   ///< of images, 0 to 10, 0: none: unsharp masking's amount where all is blurred
   std::vector<std::string> formats{"npz"};  ///< names
-  std::uint64_t files = 1;   ///< above 1: of each format, schema::part_name(); file p of N has the records
-                             ///< floor(p count / N) .. floor((p+1) count / N) - 1
-  schema::TextStyle text{};  ///< of tables; separator and header are those of [data]
+  std::uint64_t files = 1;      ///< above 1: of each format, schema::part_name(); file p of N has the records
+                                ///< floor(p count / N) .. floor((p+1) count / N) - 1
+  schema::TextStyle text{};     ///< of tables; separator and header are those of [data]
+  std::uint64_t skip_keys = 0;  ///< of tables with columns of keys: record i has number skip_keys + i + 1
 
   /// What the records of file p are called, but for the format's ending.
   std::string file_name(std::uint64_t file) const {
