@@ -145,7 +145,7 @@ round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store
   const auto read = [&](const std::string& name, std::uint64_t most) { return exchange.get(name, most); };
   std::vector<release::EndedRound> rounds = release::earlier_rounds(before, read);
   const auto message = [&](const std::string& name, std::uint64_t numbers) {
-    const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(numbers));
+    const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(name, numbers));
     if (!bytes) throw ConfigError("that round has no sum yet (`muffle coordinator step`).");
     return release::parse_message(*bytes, name);
   };

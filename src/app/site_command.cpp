@@ -9,6 +9,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/http/certificates.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/release/message_words.hpp"
 #include "muffle/round/status.hpp"
 #include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
@@ -155,7 +156,7 @@ struct AtHand {
     const privacy::LedgerState ledger = config.ledger_state();
     return policy_verdict(config.policy(), site::Pins::load(store.folder()),
                           {round, self, members.charters, members.round_keys, approvals, ledger, with_torch,
-                           taking_part(round, *exchange)});
+                           taking_part(round, *exchange), seconds_now()});
   }
 
   site::KeyStore store;
@@ -235,6 +236,15 @@ void decline(const PartyCommand& command, std::ostream& out) {
                      release::short_id(at.round.id));
 }
 
+void show_files(const PartyCommand& command, std::ostream& out) {
+  constexpr std::size_t kMostFile = std::size_t{1} << 30;
+  const char* between = "";
+  for (const std::string& file : command.files) {
+    out << between << release::message_in_words(file, read_file(file, kMostFile));
+    between = "\n";
+  }
+}
+
 void status(const PartyCommand& command, std::ostream& out) {
   const auto exchange = round::make_exchange(command.exchange);
   std::vector<round::RoundStatus> rounds;
@@ -274,6 +284,7 @@ void party_command(const ConfigSources& sources, const PartyCommand& command, st
   if (verb == "site show") return show(command, out);
   if (verb == "site approve") return approve(command, out);
   if (verb == "site decline") return decline(command, out);
+  if (verb == "round show") return show_files(command, out);
   require(verb == "round status", "no such verb of a party: this is a bug in muffle.");
   status(command, out);
 }

@@ -166,6 +166,11 @@ void PartyCommandLine::add_round() {
   o.value("exchange", party.exchange, "DIR", "where the messages lie")->required();
   o.value("--round", party.round, "ROUND", "the first digits of one round's id; default: all rounds");
   o.value("--html", party.html, "FILE", "write a page, too, such as status.html");
+  auto* show = command->add_subcommand(
+      "show",
+      "one file in words, for who lets it pass a firewall: kind, round, size, signer, what its numbers are");
+  show->callback([this] { party.verb = "round show"; });
+  Options(*show).value("file", party.files, "FILE", "messages, such as *-contribution-*.mfm")->required();
 }
 
 void PartyCommandLine::add_simulate() {

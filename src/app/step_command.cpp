@@ -274,7 +274,8 @@ class Party {
                                                   approvals,
                                                   ledger,
                                                   with_torch_,
-                                                  taking_part(round, *exchange_)});
+                                                  taking_part(round, *exchange_),
+                                                  clock_time()});
     if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
     if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
     decline(round, verdict.code);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "muffle/core/container_view.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 
@@ -82,14 +83,18 @@ constexpr std::size_t kBeforeHeader = kMagic.size() + 2 * sizeof(std::uint32_t);
 
 }  // namespace
 
-std::string serialize(const Container& container) {
-  const std::string header = container.header.dump();
-  std::string out(kMagic);
+std::string serialize(const Container& container) { return serialize(container.header, container.payload); }
+
+std::string serialize(const nlohmann::json& fields, std::span<const std::byte> payload) {
+  const std::string header = fields.dump();
+  std::string out;
+  out.reserve(kBeforeHeader + header.size() + sizeof(std::uint64_t) + payload.size() + kDigestSize);
+  out += kMagic;
   put<std::uint32_t>(out, kContainerVersion);
   put<std::uint32_t>(out, static_cast<std::uint32_t>(header.size()));
   out += header;
-  put<std::uint64_t>(out, container.payload.size());
-  out.append(reinterpret_cast<const char*>(container.payload.data()), container.payload.size());
+  put<std::uint64_t>(out, payload.size());
+  out.append(reinterpret_cast<const char*>(payload.data()), payload.size());
   const Sha256Digest digest = sha256(PublicBytes(out));
   out.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   return out;
@@ -97,6 +102,13 @@ std::string serialize(const Container& container) {
 
 Container parse_container(std::string_view bytes, std::string_view format, int version,
                           const std::string& name) {
+  ContainerView view = view_container(bytes, format, version, name);
+  const auto payload = std::as_bytes(std::span(view.payload));
+  return {std::move(view.header), {payload.begin(), payload.end()}};
+}
+
+ContainerView view_container(std::string_view bytes, std::string_view format, int version,
+                             const std::string& name) {
   const auto bad = [&](const std::string& what) { return not_intact(format, name, what); };
   const std::string_view whole = bytes;
   if (bytes.size() < kBeforeHeader + sizeof(std::uint64_t) + kDigestSize)
@@ -111,11 +123,7 @@ Container parse_container(std::string_view bytes, std::string_view format, int v
   const Sha256Digest digest = sha256(PublicBytes(whole.substr(0, whole.size() - kDigestSize)));
   if (std::memcmp(digest.data(), whole.data() + whole.size() - kDigestSize, kDigestSize) != 0)
     throw bad("its checksum does not match its content (a flipped byte, or an edit)");
-  Container out;
-  out.header = checked_header(header, format, version, name);
-  out.payload.resize(payload_size);
-  if (payload_size > 0) std::memcpy(out.payload.data(), bytes.data(), payload_size);
-  return out;
+  return {checked_header(header, format, version, name), bytes.substr(0, payload_size)};
 }
 
 ContainerStart parse_container_start(std::string_view beginning, std::string_view format, int version,

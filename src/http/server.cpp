@@ -11,9 +11,11 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <charconv>
-#include <map>
+#include <chrono>
 
+#include "doors.hpp"
 #include "muffle/core/error.hpp"
+#include "refusal_log.hpp"
 #include "shelf.hpp"
 
 namespace muffle::http {
@@ -30,24 +32,17 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-/// How many connections there are, in all and of each peer.
-struct Doors {
-  const Limits& limits;
-  int open = 0;
-  std::map<asio::ip::address, int> peers{};
-
-  bool enter(const asio::ip::address& peer) {
-    if (open >= limits.connections) return false;
-    if (!peer.is_loopback() && peers[peer] >= limits.connections_of_a_peer) return false;
-    ++open;
-    ++peers[peer];
-    return true;
-  }
-  void leave(const asio::ip::address& peer) {
-    --open;
-    if (--peers[peer] == 0) peers.erase(peer);
-  }
+/// What all connections share.
+struct Hall {
+  Limits limits;
+  Doors doors;
+  Shelf shelf;
+  RefusalLog log;
 };
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// One connection: a request after the other. Each has one deadline for all of it, which nothing puts off.
 /// @tparam Stream  beast::tcp_stream, or TLS over it
@@ -57,16 +52,17 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
 
   template <class... Context>
-  Session(tcp::socket&& socket, asio::ip::address peer, Doors& doors, Shelf& shelf, Context&... tls)
-      : stream_(std::move(socket), tls...), peer_(std::move(peer)), doors_(doors), shelf_(shelf) {}
-  ~Session() { doors_.leave(peer_); }
+  Session(tcp::socket&& socket, std::string peer, Hall& hall, Context&... tls)
+      : stream_(std::move(socket), tls...), peer_(std::move(peer)), hall_(hall) {}
+  ~Session() { hall_.doors.leave(peer_); }
   Session& operator=(Session&&) = delete;
 
   void start() {
     if constexpr (kTls) {
-      begin_deadline(doors_.limits.request_s);
+      begin_deadline(hall_.limits.request_s);
       stream_.async_handshake(ssl::stream_base::server, [self = this->shared_from_this()](error_code error) {
-        if (!error) self->read();
+        if (!error) return self->read();
+        self->drop("TLS was not agreed upon: " + error.message());
       });
     } else {
       read();
@@ -80,9 +76,9 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
 
   void read() {
     parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(doors_.limits.header_bytes));
-    parser_->body_limit(doors_.limits.part_bytes);
-    begin_deadline(doors_.limits.request_s);
+    parser_->header_limit(static_cast<std::uint32_t>(hall_.limits.header_bytes));
+    parser_->body_limit(hall_.limits.part_bytes);
+    begin_deadline(hall_.limits.request_s);
     bhttp::async_read_header(
         stream_, buffer_, *parser_,
         [self = this->shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
@@ -94,7 +90,10 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message) return;
     if (error && error.category() == make_error_code(bhttp::error::bad_version).category())
       return refuse(400, "that is no HTTP/1.1 request.");
-    if (error) return;  // it is gone, or its time is over
+    if (error) {  // it is gone, or its time is over
+      if (error == beast::error::timeout && buffer_.size() > 0) drop_late();
+      return;
+    }
     const auto& request = parser_->get();
     const bool put = request.method() == bhttp::verb::put;
     if (parser_->chunked() || (put && !parser_->content_length()))
@@ -107,7 +106,8 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
                       [self = this->shared_from_this()](error_code failed, std::size_t) {
                         if (failed == bhttp::error::body_limit)
                           return self->refuse(413, "a part has 4 MiB at most.");
-                        if (!failed) self->on_request();
+                        if (!failed) return self->on_request();
+                        if (failed == beast::error::timeout) self->drop_late();
                       });
   }
 
@@ -117,13 +117,26 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
                   request.body()};
     if (const auto range = request.find(bhttp::field::range); range != request.end())
       asked.range = std::string(range->value());
-    write(shelf_.answer(asked), request.keep_alive());
+    write(hall_.shelf.answer(asked), request.keep_alive());
+  }
+
+  void drop(const std::string& why) { hall_.log.refused(peer_, asked_for(), why); }
+  void drop_late() {
+    drop(fmt::format("its request was not here within {:g} s; the connection was closed",
+                     hall_.limits.request_s));
+  }
+  std::string asked_for() const {
+    if (!parser_ || !parser_->is_header_done()) return {};
+    const auto target = parser_->get().target();
+    return message_asked_for({target.data(), target.size()});
   }
 
   /// The rest of the request is not read: the connection ends with the answer.
   void refuse(int status, const std::string& why) { write(error_reply(status, why), false); }
 
   void write(Reply reply, bool keep) {
+    // What is not there is asked for all the time.
+    if (reply.status >= 400 && reply.status != 404) drop(reply.refusal);
     response_.emplace(bhttp::int_to_status(static_cast<unsigned>(reply.status)), 11);
     response_->set(kOursHeader, kOursValue);
     response_->set(bhttp::field::content_type, reply.json ? "application/json" : "application/octet-stream");
@@ -155,9 +168,8 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   }
 
   Stream stream_;
-  asio::ip::address peer_;
-  Doors& doors_;
-  Shelf& shelf_;
+  std::string peer_;
+  Hall& hall_;
   beast::flat_buffer buffer_;
   std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
   std::optional<bhttp::response<bhttp::string_body>> response_;
@@ -223,10 +235,11 @@ std::optional<ssl::context> context_of(const ServerSettings& settings) {
 class Server::Listener {
  public:
   Listener(const ServerSettings& settings, Admission admission)
-      : limits_(settings.limits),
-        endpoint_(endpoint_of(settings.listen)),
+      : endpoint_(endpoint_of(settings.listen)),
         tls_(context_of(settings)),
-        shelf_(settings.folder, std::move(admission), limits_),
+        hall_{settings.limits, Doors(hall_.limits),
+              Shelf(settings.folder, std::move(admission), settings.limits),
+              RefusalLog(steady_seconds, [](const std::string& line) { spdlog::warn("{}", line); })},
         acceptor_(io_),
         pause_(io_),
         signals_(io_) {
@@ -275,26 +288,26 @@ class Server::Listener {
         return;
       }
       error_code gone;
-      const auto peer = socket.remote_endpoint(gone).address();
-      // Beyond the limits it is closed without a word.
-      if (!gone && doors_.enter(peer)) {
-        if (tls_) {
-          std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(std::move(socket), peer, doors_,
-                                                                          shelf_, *tls_)
-              ->start();
-        } else {
-          std::make_shared<Session<beast::tcp_stream>>(std::move(socket), peer, doors_, shelf_)->start();
-        }
-      }
+      const auto from = socket.remote_endpoint(gone).address();
+      if (!gone) admit(std::move(socket), peer_of(from.to_string()));
       accept();
     });
   }
 
-  Limits limits_;
+  /// Beyond the limits it is closed without a word.
+  void admit(tcp::socket&& socket, const std::string& peer) {
+    if (const auto why = hall_.doors.enter(peer)) return hall_.log.refused(peer, {}, *why);
+    if (tls_) {
+      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(std::move(socket), peer, hall_, *tls_)
+          ->start();
+    } else {
+      std::make_shared<Session<beast::tcp_stream>>(std::move(socket), peer, hall_)->start();
+    }
+  }
+
   tcp::endpoint endpoint_;
   std::optional<ssl::context> tls_;
-  Shelf shelf_;
-  Doors doors_{limits_};
+  Hall hall_;
   asio::io_context io_{1};  // its sessions end before what they refer to
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;

@@ -89,7 +89,18 @@ Reply told(int status, std::uint64_t have, bool whole) {
 
 }  // namespace
 
-Reply error_reply(int status, const std::string& text) { return json_reply(status, {{"error", text}}); }
+Reply error_reply(int status, const std::string& text) {
+  Reply reply = json_reply(status, {{"error", text}});
+  reply.refusal = text;
+  return reply;
+}
+
+std::string message_asked_for(std::string_view target) {
+  const std::string root = std::string(kMessagesPath) + "/";
+  if (!target.starts_with(root)) return {};
+  const std::string_view name = target.substr(root.size(), target.find('?') - root.size());
+  return is_message_name(name) ? std::string(name) : std::string();
+}
 
 Shelf::Shelf(const fs::path& folder, Admission admission, const Limits& limits)
     : folder_(folder),

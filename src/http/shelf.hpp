@@ -25,6 +25,7 @@ struct Reply {
   std::string body;
   bool json = true;           ///< otherwise a message's bytes
   std::string content_range;  ///< empty: none
+  std::string refusal;        ///< of an error, its text; for the server's log
 };
 
 /// What the server's answers carry, by which a client knows them from a proxy's pages.
@@ -34,6 +35,8 @@ inline constexpr char kMessagesPath[] = "/v1/messages";
 
 /// {"format", "version", "error": text}.
 Reply error_reply(int status, const std::string& text);
+/// The message that a request's target names; empty: it names none that could be.
+std::string message_asked_for(std::string_view target);
 
 /// Answers requests out of one folder (docs/reference/exchange-http.md). No sockets. Not thread-safe.
 class Shelf {

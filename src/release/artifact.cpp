@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "artifact_header.hpp"
-#include "muffle/core/container.hpp"
+#include "muffle/core/container_view.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/round_up.hpp"
@@ -49,11 +49,7 @@ std::string artifact_bytes(const Artifact& artifact) {
         fmt::format("the release contradicts itself and was not written: {}. This is a bug in muffle.",
                     fmt::join(wrong, "; ")));
   }
-  Container container;
-  container.header = to_header(artifact);
-  const auto bytes = std::as_bytes(std::span(artifact.values));
-  container.payload.assign(bytes.begin(), bytes.end());
-  return serialize(container);
+  return serialize(to_header(artifact), std::as_bytes(std::span(artifact.values)));
 }
 
 std::string artifact_hash(const Artifact& artifact) {
@@ -61,7 +57,7 @@ std::string artifact_hash(const Artifact& artifact) {
 }
 
 Artifact parse_artifact(std::string_view bytes, const std::string& name) {
-  const Container container = parse_container(bytes, "muffle-release", kArtifactVersion, name);
+  const ContainerView container = view_container(bytes, "muffle-release", kArtifactVersion, name);
   const auto refuse = [&](const std::string& why) {
     return ProtocolError(
         fmt::format("'{}' is not a release that muffle can use: {}. Copy the file again from where it was "

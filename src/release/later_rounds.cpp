@@ -96,7 +96,7 @@ std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const Evidenc
   backwards.reserve(round.proposal.number());
   while (const std::optional<LaterRound>& later = after->proposal.later) {
     const auto message = [&](const std::string& name, std::uint64_t numbers) -> std::optional<Message> {
-      const std::optional<std::string> bytes = read(name, most_bytes(numbers));
+      const std::optional<std::string> bytes = read(name, most_bytes(name, numbers));
       if (bytes) return parse_message(*bytes, name);
       if (missing == nullptr) throw ProtocolError(fmt::format("'{}' is not among the messages.", name));
       *missing = name;

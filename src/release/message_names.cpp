@@ -98,7 +98,15 @@ bool is_of_round(std::string_view name, const crypto::RoundId& round) {
 }
 
 std::uint64_t most_bytes(std::uint64_t numbers) {
-  return numbers == 0 ? kMostBytesWithoutNumbers : numbers * sizeof(std::uint64_t) + (std::uint64_t{1} << 16);
+  return numbers * sizeof(std::uint64_t) + kMostBytesOfWords;
+}
+
+std::uint64_t most_bytes(std::string_view name, std::uint64_t numbers) {
+  if (numbers > 0) return most_bytes(numbers);
+  const bool asks = name.ends_with("-stand-in-request.mfm");
+  const bool lists = is_proposal_name(name) || name.starts_with("charter-") || name.ends_with("-seal.mfm") ||
+                     (name.find("-stand-in-") != std::string_view::npos && !asks);
+  return lists ? kMostBytesOfLists : kMostBytesOfWords;
 }
 
 }  // namespace muffle::release

@@ -5,6 +5,7 @@
 
 #include "message_fields.hpp"
 #include "muffle/core/container.hpp"
+#include "muffle/core/container_view.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
@@ -129,16 +130,13 @@ SignedHeader read_header(const JsonFields& f) {
 std::string message_bytes(const SignedHeader& header, std::span<const std::uint64_t> numbers) {
   require(hash_of(numbers) == header.numbers_sha256 && numbers.size() == header.numbers,
           "a message was to be sent with other numbers than were signed: this is a bug in muffle.");
-  Container container;
-  container.header = {
-      {"format", kMessageFormat}, {"version", kMessageVersion}, {"message", header_json(header)}};
-  const auto bytes = std::as_bytes(numbers);
-  container.payload.assign(bytes.begin(), bytes.end());
-  return serialize(container);
+  return serialize(
+      json{{"format", kMessageFormat}, {"version", kMessageVersion}, {"message", header_json(header)}},
+      std::as_bytes(numbers));
 }
 
 Message parse_message(std::string_view bytes, const std::string& name) {
-  const Container container = parse_container(bytes, kMessageFormat, kMessageVersion, name);
+  const ContainerView container = view_container(bytes, kMessageFormat, kMessageVersion, name);
   const JsonDocument document = message_document(name);
   const JsonFields f(container.header, document);
   f.only({"format", "version", "message"});

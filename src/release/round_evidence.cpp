@@ -56,7 +56,7 @@ class EvidenceCheck {
   }
 
   Message message(const std::string& name, std::uint64_t numbers) const {
-    const std::optional<std::string> bytes = read_(name, most_bytes(numbers));
+    const std::optional<std::string> bytes = read_(name, most_bytes(name, numbers));
     require_message(bytes.has_value(), fmt::format("'{}' is not among the messages", name));
     return parse_message(*bytes, name);
   }
@@ -161,7 +161,7 @@ class EvidenceCheck {
       // Of those that the release names: what came later does not count.
       if (!request) continue;
       const std::string name = stand_in_name(round_->id, key);
-      const std::optional<std::string> bytes = read_(name, most_bytes(0));
+      const std::optional<std::string> bytes = read_(name, most_bytes(name, 0));
       if (!bytes) continue;
       const SignedHeader header = parse_message(*bytes, name).header;
       if (!counts(header)) continue;

@@ -47,7 +47,8 @@ ProposedRound::ProposedRound(const Message& message, const std::string& name)
       length(summed.size()) {}
 
 std::uint64_t ProposedRound::most_release_bytes() const {
-  return most_bytes(proposal.plan.size()) + kMostBytesWithoutNumbers;
+  constexpr std::uint64_t kMostOfItsHeader = std::uint64_t{64} << 20;  // who took part in each of its rounds
+  return most_bytes(proposal.plan.size()) + kMostOfItsHeader;
 }
 
 std::optional<std::size_t> ProposedRound::site(const crypto::SitePublicKey& key) const {

@@ -38,8 +38,9 @@ void or_aside(std::vector<SetAside>& aside, const std::string& name, const Take&
 
 }  // namespace
 
-std::optional<Message> read_message(Exchange& exchange, const std::string& name, std::uint64_t most) {
-  const std::optional<std::string> bytes = exchange.get(name, most);
+std::optional<Message> read_message(Exchange& exchange, const std::string& name,
+                                    std::optional<std::uint64_t> most) {
+  const std::optional<std::string> bytes = exchange.get(name, most.value_or(release::most_bytes(name, 0)));
   if (!bytes) return std::nullopt;
   return release::parse_message(*bytes, name);
 }
@@ -184,7 +185,8 @@ std::vector<release::SignedHeader> kept_charters(const CharterShelf& shelf) {
        i.increment(error)) {
     const std::string file = i->path().string();
     if (!i->path().filename().string().starts_with("charter-")) continue;  // half of one, after a crash
-    release::SignedHeader header = release::parse_message(read_file(file, kMostMemberBytes), file).header;
+    release::SignedHeader header =
+        release::parse_message(read_file(file, release::kMostBytesOfLists), file).header;
     if (header.sender != shelf.coordinator) continue;  // of one that was pinned before
     const std::uint64_t version = Consortium(header, file).charter.version;
     charters.emplace_back(version, std::move(header));

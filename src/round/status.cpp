@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -25,15 +26,19 @@ using release::SignedHeader;
 class Reader {
  public:
   Reader(Exchange& exchange, const ProposedRound& round, RoundStatus& out)
-      : exchange_(exchange), round_(round), out_(out), left_(names_of(exchange, round)) {}
+      : exchange_(exchange),
+        round_(round),
+        out_(out),
+        known_(release::messages_of(round)),
+        left_(names_of(exchange, round)) {}
 
   /// The message under a name, if it is there and `accept` does not throw.
   template <class Accept>
   std::optional<SignedHeader> take(const std::string& name, const Accept& accept) {
     if (left_.erase(name) == 0) return std::nullopt;
     try {
-      const std::optional<Message> message =
-          read_message(exchange_, name, release::most_bytes(round_.length));
+      const std::optional<Message> message = read_message(
+          exchange_, name, known_.contains(name) ? std::optional(known_.at(name)) : std::nullopt);
       if (!message) return std::nullopt;
       accept(message->header);
       return message->header;
@@ -75,6 +80,7 @@ class Reader {
   Exchange& exchange_;
   const ProposedRound& round_;
   RoundStatus& out_;
+  const std::map<std::string, std::uint64_t> known_;  ///< the most bytes of each
   std::set<std::string> left_;
 };
 

@@ -36,7 +36,7 @@ void ensure_drafts(const fs::path& party) {
 }
 
 std::optional<Message> message_in(Exchange& exchange, const std::string& name, std::uint64_t numbers) {
-  const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(numbers));
+  const std::optional<std::string> bytes = exchange.get(name, release::most_bytes(name, numbers));
   if (!bytes) return std::nullopt;
   return release::parse_message(*bytes, name);
 }
@@ -57,7 +57,7 @@ BoundMessage::BoundMessage(const ProposedRound& round, Exchange& exchange, relea
 
 std::optional<Message> BoundMessage::at(const fs::path& file) const {
   if (!is_there(file, "the message", "Nothing was sent.")) return std::nullopt;
-  return release::parse_message(read_file(file, release::most_bytes(numbers_)), file.string());
+  return release::parse_message(read_file(file, release::most_bytes(name_, numbers_)), file.string());
 }
 
 std::optional<Message> BoundMessage::sent() {

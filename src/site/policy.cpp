@@ -33,7 +33,7 @@ class Judge {
     return {coordinator(),      charter(),       round_keys(), colluding_sites(), colluding_holders(),
             missing_holders(),  contributions(), epsilon(),    alone(),           budget(),
             required_holders(), columns(),       records(),    person(),          program(),
-            approvals()};
+            deadlines(),        approvals()};
   }
 
  private:
@@ -153,6 +153,16 @@ class Judge {
     return at_most("missing key holders", proposal_.parties.missing_holders <= policy_.missing_holders,
                    fmt::format("f = {} may be missing; policy.missing_holders = {}",
                                proposal_.parties.missing_holders, policy_.missing_holders));
+  }
+
+  /// Until a round's last day key holders keep its round keys, and sites wait for it.
+  Ruling deadlines() const {
+    const std::uint64_t last = proposal_.last_day();
+    const std::uint64_t ahead = last > q_.now ? last - q_.now : 0;
+    const auto most = static_cast<std::uint64_t>(policy_.longest_days) * kSecondsOfADay;
+    return at_most("deadlines", ahead <= most,
+                   fmt::format("its last day is {} days ahead; policy.longest_days = {}",
+                               (ahead + kSecondsOfADay - 1) / kSecondsOfADay, policy_.longest_days));
   }
 
   /// Whoever is not pinned may be the coordinator's invention, so it counts as curious.
@@ -297,6 +307,8 @@ void Policy::declare(settings::Keys& keys) {
   keys.count(
       "missing_holders", missing_holders, 0, 2,
       "how many key holders a round may do without at most; 0: nobody opens without every one of them");
+  keys.count("longest_days", longest_days, 1, 3650,
+             "how many days ahead a round's last day may be: so long key holders keep its round keys");
   keys.count("records_per_person", records_per_person, 1, 1'000'000,
              "how many records one person has at this site at most: a round that protects fewer is declined");
   keys.flag(

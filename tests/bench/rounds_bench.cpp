@@ -136,7 +136,8 @@ void run(std::size_t length, int sites, int holders) {
   });
   const std::string seal_name = release::seal_name(round.id);
   const release::SealedRound seal(
-      round, release::parse_message(*exchange->get(seal_name, release::most_bytes(0)), seal_name).header);
+      round,
+      release::parse_message(*exchange->get(seal_name, release::most_bytes(seal_name, 0)), seal_name).header);
   fs::remove(folder / "exchange" / release::opening_name(round.id, world.holders[0].public_key()));
   for (const crypto::SiteKey& holder : world.holders) {
     release::SignedHeader header{.kind = release::MessageKind::kOpening};

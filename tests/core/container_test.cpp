@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "muffle/core/container_view.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "support/container_around.hpp"
@@ -31,6 +32,18 @@ std::string resigned(std::string bytes) {
   bytes.resize(bytes.size() - 32);
   const Sha256Digest digest = sha256(PublicBytes(bytes));
   return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+TEST(Container, AViewHasThePayloadWhereItLies) {
+  const std::string bytes = serialize(example().header, example().payload);
+  EXPECT_EQ(bytes, serialize(example()));
+  EXPECT_EQ(bytes.capacity(), bytes.size()) << "one allocation, of no more than it holds";
+  const ContainerView view = view_container(bytes, "example", 3, "a.mfl");
+  EXPECT_EQ(view.header, example().header);
+  EXPECT_EQ(view.payload.size(), example().payload.size());
+  EXPECT_TRUE(view.payload.data() > bytes.data() && view.payload.data() < bytes.data() + bytes.size());
+  expect_error(ExitCode::kProtocol, {"a.mfl"},
+               [&] { (void)view_container(std::string_view(bytes).substr(1), "example", 3, "a.mfl"); });
 }
 
 TEST(Container, ReadsBackWhatItWrote) {

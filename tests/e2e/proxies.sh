@@ -58,7 +58,7 @@ start_nginx() {
   cat >"$proxies/nginx.conf" <<END
 daemon off;
 pid $proxies/var/nginx/pid;
-error_log $proxies/var/nginx/error.log;
+error_log $proxies/var/nginx/error.log warn; # says what it buffers
 events {}
 http {
   access_log off;
@@ -92,7 +92,7 @@ sites_made=0
 plain=$address # the second server: plain HTTP, for nginx
 serve third --listen 127.0.0.1:0 --cert "$work/server.pem" --key "$work/server.key"
 basic=$(free_port) ntlm=$(free_port) tiny=$(free_port) front=$(free_port)
-LD_LIBRARY_PATH=$libraries "$unpacked/usr/bin/tcpdump" -Z root -i lo -U -w "$work/capture" \
+LD_LIBRARY_PATH=$libraries "$unpacked/usr/bin/tcpdump" -Z root -i lo -U -B 65536 -w "$work/capture" \
   "port ${address##*:} or port $basic or port $ntlm or port $tiny or port $front" >/dev/null 2>"$work/tcpdump.log" &
 servers+=($!)
 check "tcpdump listens" within 20 grep -q listening "$work/tcpdump.log"
@@ -108,9 +108,25 @@ passes "tinyproxy" "$address" "http://north:word@127.0.0.1:$tiny"
 says 78 'wants a name and a password' env MUFFLE_EXCHANGE_PROXY="http://north:wrong@127.0.0.1:$tiny" "$MUFFLE" site sync --site "$work/S1"
 start_nginx "$front" "$plain"
 passes "nginx" "https://127.0.0.1:$front"
-sleep 0.5 # tcpdump writes
-check "something was captured" test "$(stat -c %s "$work/capture")" -gt 20000
-absent() { ! grep -aqF -- "$1" "$work/capture"; }
-for word in muffle-message muffle-exchange Muffle-Exchange /v1/messages '"sender"' card-; do
-  check "no '$word' passed in plain text" absent "$word"
-done
+# behind NAME COMMAND...: as NAME's network has it. NORTH is behind squid with Basic, SOUTH behind squid with NTLM, WEST reaches nginx alone.
+behind() {
+  case $1 in
+    north) MUFFLE_EXCHANGE_PROXY=http://north:word@127.0.0.1:$basic "${@:2}" --exchange "$address" ;;
+    south) MUFFLE_EXCHANGE_PROXY=http://south:word@127.0.0.1:$ntlm "${@:2}" --exchange "$address" ;;
+    west) "${@:2}" --exchange "https://127.0.0.1:$front" ;;
+    *) return 2 ;;
+  esac
+}
+
+# After the round.
+what_was_captured() {
+  sleep 0.5 # tcpdump writes
+  check "what passed was captured" test "$(stat -c %s "$work/capture")" -gt "$(((1 + 3) * contribution_bytes))"
+  # shellcheck disable=SC2317 # by check
+  absent() { ! grep -aqF -- "$1" "$work/capture"; }
+  local word
+  for word in muffle-message muffle-exchange Muffle-Exchange /v1/messages '"sender"' card- -contribution- -opening-; do
+    check "no '$word' passed in plain text" absent "$word"
+  done
+  check "nginx buffered requests" grep -q 'a client request body is buffered' "$proxies/var/nginx/error.log"
+}

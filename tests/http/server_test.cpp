@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <sstream>
 
+#include "http/doors.hpp"
 #include "http/raw_peer.hpp"
+#include "http/refusal_log.hpp"
 #include "muffle/http/client.hpp"
 #include "support/expect_error.hpp"
 #include "support/https.hpp"
@@ -110,6 +115,77 @@ TEST_F(PlainServer, ConnectionsAreCounted) {
   for (int i = 0; i < 50 && !served(RawPeer(server.port())); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_TRUE(served(RawPeer(server.port()))) << "room again";
+}
+
+TEST(Doors, APeerIsAnAddressOrTheNetworkOfOne) {
+  EXPECT_EQ(peer_of("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(peer_of("::ffff:10.0.0.1"), "10.0.0.1") << "of a socket for both";
+  EXPECT_EQ(peer_of("2001:db8:1:2:aaaa::1"), peer_of("2001:db8:1:2::b"));
+  EXPECT_NE(peer_of("2001:db8:1:2::1"), peer_of("2001:db8:1:3::1"));
+  EXPECT_EQ(peer_of("fe80::1%eth0"), "fe80::/64");
+  for (const char* own : {"127.0.0.1", "::1", "::ffff:127.0.0.1"})
+    EXPECT_TRUE(is_loopback_peer(peer_of(own))) << own;
+  EXPECT_FALSE(is_loopback_peer(peer_of("::2")));
+}
+
+TEST(Doors, WhoHoldsANetworkDoesNotTakeAllConnections) {
+  const Limits limits{.connections = 20, .connections_of_a_peer = 8};
+  Doors doors(limits);
+  int in = 0;
+  for (int i = 0; i < 20; ++i) in += !doors.enter(peer_of("2001:db8::" + std::to_string(i)));
+  EXPECT_EQ(in, 8);
+  EXPECT_EQ(doors.enter("10.0.0.1"), std::nullopt);
+  doors.leave(peer_of("2001:db8::77"));
+  EXPECT_EQ(doors.enter(peer_of("2001:db8::5")), std::nullopt);
+  EXPECT_THAT(doors.enter(peer_of("2001:db8::6")).value_or(""), HasSubstr("8 connections"));
+  while (!doors.enter("127.0.0.1")) ++in;
+  EXPECT_EQ(in, 8 + 20 - 9) << "a proxy on this machine has all that are left";
+  EXPECT_THAT(doors.enter("10.0.0.2").value_or(""), HasSubstr("20 connections"));
+}
+
+TEST(RefusalLog, SaysWhoseWhatAndWhyAndFillsNoDisk) {
+  double now = 1000;
+  std::vector<std::string> lines;
+  RefusalLog log([&] { return now; }, [&](const std::string& line) { lines.push_back(line); });
+  log.refused("10.0.0.1", "card-1.mfm", "nobody knows\nits sender.");
+  EXPECT_EQ(lines.back(), "serve: refused 10.0.0.1: 'card-1.mfm': nobody knows?its sender.");
+  log.refused("10.0.0.2", "", std::string(5000, 'x'));
+  EXPECT_LT(lines.back().size(), 400u);
+  for (int i = 0; i < 1000; ++i) log.refused("10.0.0.1", "", "again");
+  EXPECT_EQ(lines.size(), 1u + RefusalLog::kMostOfAPeer);
+  for (int i = 0; i < 1000; ++i) log.refused("10.1.0." + std::to_string(i), "", "many");
+  EXPECT_EQ(lines.size(), static_cast<std::size_t>(RefusalLog::kMostLines));
+  now += 61;
+  log.refused("10.0.0.1", "", "later");
+  EXPECT_THAT(lines.at(RefusalLog::kMostLines), HasSubstr("1972 more"));
+  EXPECT_THAT(lines.back(), HasSubstr("later"));
+}
+
+TEST_F(PlainServer, SaysInItsLogWhatItRefuses) {
+  limits_.request_s = 0.3;
+  limits_.connections = 2;
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("refusals", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  {
+    const RunningServer server(settings(), [](const Arriving&) -> std::optional<Refusal> {
+      return Refusal{403, "its sender is in no charter."};
+    });
+    const std::string put = "PUT /v1/messages/card-7.mfm?offset=0&size=6&sha256=" + std::string(64, 'a') +
+                            " HTTP/1.1\r\nContent-Length: ";
+    EXPECT_THAT(ask(server, put + "6\r\n\r\nSECRET"), StartsWith("HTTP/1.1 403"));
+    EXPECT_THAT(ask(server, "GET /v1/messages/none.mfm HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+    ask(server, put + "7\r\n\r\nSECRET");
+    const RawPeer one(server.port()), two(server.port());
+    EXPECT_EQ(ask(server, "GET /v1/messages HTTP/1.1\r\n\r\n"), "");
+  }
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(said.str(), HasSubstr("refused 127.0.0.1: 'card-7.mfm': its sender is in no charter."));
+  EXPECT_THAT(said.str(), HasSubstr("'card-7.mfm': its request was not here within 0.3 s"));
+  EXPECT_THAT(said.str(), HasSubstr("refused 127.0.0.1: 2 connections are open"));
+  EXPECT_THAT(said.str(), testing::Not(HasSubstr("none.mfm"))) << "what is not there yet is asked for often";
+  EXPECT_THAT(said.str(), testing::Not(HasSubstr("SECRET")));
 }
 
 TEST_F(PlainServer, APeerBeyondLoopbackHasEight) {

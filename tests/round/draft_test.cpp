@@ -82,7 +82,7 @@ TEST_F(ConsortiumFolder, WhatIsForgedForeignOrMisnamedIsSetAsideAndStopsNobody) 
       body_of(
           release::Charter{.title = "x", .version = 2, .previous = all.charter.id(), .cards = others.cards}));
   put("charter-2.mfm", no_next);  // another coordinator's, on top of ours
-  std::ofstream(folder.path() / "round-keys-large.mfm").seekp(kMostMemberBytes + 1) << 'x';
+  std::ofstream(folder.path() / "round-keys-large.mfm").seekp(release::kMostBytesOfWords + 1) << 'x';
   const Membership members = read_membership(*exchange);
   EXPECT_EQ(members.set_aside.size(), 8u);
   EXPECT_EQ(members.cards.size(), 4u);

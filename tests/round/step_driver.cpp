@@ -23,8 +23,8 @@ round::ProposedRound proposed(round::Exchange& exchange) {
   std::optional<round::ProposedRound> last;
   for (const std::string& name : exchange.list()) {
     if (!release::is_proposal_name(name)) continue;
-    round::ProposedRound round(release::parse_message(*exchange.get(name, release::most_bytes(0)), name),
-                               name);
+    round::ProposedRound round(
+        release::parse_message(*exchange.get(name, release::most_bytes(name, 0)), name), name);
     if (!last || round.proposal.number() > last->proposal.number()) last.emplace(std::move(round));
   }
   if (!last) throw ConfigError("there is no proposal");

@@ -65,7 +65,8 @@ class PolicyTest : public ::testing::Test {
                            approvals,
                            ledger,
                            with_torch,
-                           taking_part});
+                           taking_part,
+                           now});
   }
   /// This rule alone is not kept.
   void expect(const std::string& rule, Outcome outcome, Answer answer,
@@ -94,12 +95,24 @@ class PolicyTest : public ::testing::Test {
   privacy::LedgerState ledger;
   bool needs_torch = false, with_torch = true;
   std::vector<std::size_t> taking_part;
+  std::uint64_t now = 1'800'000'000 - 14 * 86'400;  ///< two weeks before contributions end
 };
 
 TEST_F(PolicyTest, SaysYesToWhatItsDefaultsAllow) {
   const Verdict v = verdict();
   EXPECT_EQ(v.answer, Answer::kYes) << v.why();
   EXPECT_EQ(v.why(), "");
+}
+
+TEST_F(PolicyTest, DeadlinesAreNotYearsAhead) {
+  proposal.open_until = now + 90 * 86'400;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  ++proposal.open_until;
+  expect_broken("deadlines");
+  policy.longest_days = 91;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+  proposal.open_until = 253'402'300'799;  // the year 9999
+  expect_broken("deadlines");
 }
 
 TEST_F(PolicyTest, AProgramWithoutLibTorchDeclinesMapsThatNeedItWithACodeOfItsOwn) {

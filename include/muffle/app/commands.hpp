@@ -169,6 +169,7 @@ struct PartyCommand {
   double every_s = 60;                                            ///< of run: between two steps
   bool evidence = false;                                          ///< of site sync: all messages are fetched
   std::string html;                                               ///< of status: the page's file; empty: none
+  std::vector<std::string> files;                                 ///< of round show
   ServeCommand serve;
   bool with_torch = false;  ///< whether a site's step sums maps that need LibTorch: not yet
 

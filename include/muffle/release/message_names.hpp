@@ -41,12 +41,13 @@ bool is_proposal_name(std::string_view name);
 /// Whether it is called like a message of this round.
 bool is_of_round(std::string_view name, const crypto::RoundId& round);
 
-/// The most bytes of a message that has numbers, and of one that has none.
-std::uint64_t most_bytes(std::uint64_t numbers);
-inline constexpr std::uint64_t kMostBytesWithoutNumbers = std::uint64_t{1} << 26;
-/// Likewise of what a server takes in: of a charter, proposal or seal, which hold other messages, and of a
-/// stand-in, which holds shares for every site; of the rest.
+/// The most bytes of a message without numbers, wherever it lies or comes from: of a charter, proposal or
+/// seal, which hold other messages, and of a stand-in, which holds shares for every site; of the rest.
 inline constexpr std::uint64_t kMostBytesOfLists = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMostBytesOfWords = std::uint64_t{64} << 10;
+/// The most bytes of a message that has so many numbers, of 8 bytes each.
+std::uint64_t most_bytes(std::uint64_t numbers);
+/// Likewise of a message that is called so. @param numbers  0: it has none
+std::uint64_t most_bytes(std::string_view name, std::uint64_t numbers);
 
 }  // namespace muffle::release

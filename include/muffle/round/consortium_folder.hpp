@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,10 @@ std::vector<release::SignedHeader> kept_charters(const CharterShelf& shelf);
 /// Keeps a charter that the party itself has made, before anybody sees it. @throws IoError.
 void keep_charter(const CharterShelf& shelf, const release::SignedHeader& charter);
 
-/// Bytes of a message without numbers: what is larger is none.
-inline constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 26;
-
-/// A message of the exchange; none: it is not there. @throws ProtocolError  it is no message; IoError.
+/// A message of the exchange; none: it is not there. @param most  bytes; none: what its name allows a message
+/// without numbers. @throws ProtocolError  it is no message, or larger; IoError.
 std::optional<release::Message> read_message(Exchange& exchange, const std::string& name,
-                                             std::uint64_t most = kMostMemberBytes);
+                                             std::optional<std::uint64_t> most = {});
 
 /// The proposals of the exchange, each under its name; what is none is set aside. @throws IoError.
 struct Proposals {

@@ -22,6 +22,7 @@ struct Policy {
   std::int64_t colluding_sites = 1;      ///< of those that the site knows, how many it does not trust
   std::int64_t colluding_holders = 1;    ///< likewise of key holders
   std::int64_t missing_holders = 1;      ///< how many key holders a round may be opened without, at most
+  std::int64_t longest_days = 90;        ///< from now to a round's last day: so long its keys are kept
   std::int64_t records_per_person = 1;   ///< how many records one person has at this site at most
   bool tell_records = false;             ///< replace-one, whose contributions say how many records there are
   std::vector<std::string> required_holders;  ///< names of pinned parties, or the site's own
@@ -45,6 +46,7 @@ struct Question {
   /// Of a later round: the sites of the first one's seal, by their place in the proposal. Empty: all take
   /// part.
   std::vector<std::size_t> taking_part{};
+  std::uint64_t now = 0;  ///< by the site's own clock, seconds since 1970
 };
 
 /// What one rule says.
