@@ -32,17 +32,23 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// What all connections share.
 struct Hall {
+  Hall(const ServerSettings& settings, Admission admission)
+      : limits(settings.limits),
+        doors(limits),
+        shelf(settings.folder, std::move(admission), limits),
+        log(steady_seconds, [](const std::string& line) { spdlog::warn("{}", line); }) {}
+
   Limits limits;
   Doors doors;
   Shelf shelf;
   RefusalLog log;
 };
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// One connection: a request after the other. Each has one deadline for all of it, which nothing puts off.
 /// @tparam Stream  beast::tcp_stream, or TLS over it
@@ -237,9 +243,7 @@ class Server::Listener {
   Listener(const ServerSettings& settings, Admission admission)
       : endpoint_(endpoint_of(settings.listen)),
         tls_(context_of(settings)),
-        hall_{settings.limits, Doors(hall_.limits),
-              Shelf(settings.folder, std::move(admission), settings.limits),
-              RefusalLog(steady_seconds, [](const std::string& line) { spdlog::warn("{}", line); })},
+        hall_(settings, std::move(admission)),
         acceptor_(io_),
         pause_(io_),
         signals_(io_) {

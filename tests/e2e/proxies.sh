@@ -30,6 +30,7 @@ coredump_dir $proxies/var
 cache deny all
 netdb_filename none
 pinger_enable off
+shutdown_lifetime 1 second
 mime_table $unpacked/usr/share/squid/mime.conf
 icon_directory $unpacked/usr/share/squid/icons
 error_directory $unpacked/usr/share/squid/errors/templates
