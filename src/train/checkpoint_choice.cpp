@@ -49,8 +49,9 @@ double CheckpointChoice::look(DataParallel& training) {
   model::Generator& generator = *training.generator();
   const Tensor mean = mean_embedding(generator, proxy_.matching, measurement_, *collective_);
   // Root's: sums of doubles may differ in their last bit between processors, and all are to keep one model.
-  Tensor distance = torch::full(
-      {1}, squared_distance(proxy_.matching, mean, measurement_, proxy_.noise_square), torch::kFloat64);
+  Tensor distance =
+      torch::full({1}, squared_distance(proxy_.matching, mean, measurement_, proxy_.matching.noise_square),
+                  torch::kFloat64);
   distance = distance.to(device_);
   collective_->broadcast(distance);
   collective_->wait();

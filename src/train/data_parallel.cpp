@@ -22,7 +22,8 @@ void set_momentum(model::Generator& generator, double momentum) {
 
 /// The tensors of a training by name; they share its storage.
 std::vector<std::pair<std::string, Tensor>> tensors_of(const model::Generator& generator,
-                                                       torch::optim::Adam& optimizer) {
+                                                       torch::optim::Adam& optimizer,
+                                                       const Objective& objective) {
   std::vector<std::pair<std::string, Tensor>> out;
   for (const auto& p : generator.named_parameters())
     out.emplace_back("parameter/" + p.key(), p.value().detach());
@@ -31,6 +32,10 @@ std::vector<std::pair<std::string, Tensor>> tensors_of(const model::Generator& g
     auto& adam = adam_state(optimizer, p.value());
     out.emplace_back("adam.mean/" + p.key(), adam.exp_avg());
     out.emplace_back("adam.square/" + p.key(), adam.exp_avg_sq());
+  }
+  for (std::size_t b = 0; b < objective.averages().size(); ++b) {
+    for (const auto& [name, tensor] : objective.averages()[b].tensors())
+      out.emplace_back(fmt::format("average.{}/{}", name, b), tensor);
   }
   return out;
 }
@@ -45,9 +50,12 @@ DataParallel::DataParallel(const model::NetworkSettings& network, const schema::
       device_(problem.device),
       collective_(std::move(collective)),
       generator_(network.build(schema, spec.seed, collective_)),
-      objective_(std::move(problem.maps), {spec.unbiased, spec.stratified}, collective_),
+      objective_(std::move(problem.maps),
+                 {spec.unbiased, spec.stratified, spec.average_rate, class_share_, spec.credible},
+                 collective_),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
-      optimizer_(generator_->parameters(), torch::optim::AdamOptions(spec.learning_rate)) {}
+      optimizer_(generator_->parameters(),
+                 torch::optim::AdamOptions(spec.learning_rate).betas({spec.beta1, 0.999})) {}
 
 DataParallel::~DataParallel() = default;
 
@@ -147,7 +155,7 @@ Checkpoint DataParallel::checkpoint() const {
   c.step = step_;
   // The optimizer has no const way to its state; nothing is changed.
   auto& optimizer = const_cast<torch::optim::Adam&>(optimizer_);
-  for (const auto& [name, tensor] : tensors_of(*generator_, optimizer)) {
+  for (const auto& [name, tensor] : tensors_of(*generator_, optimizer, objective_)) {
     require(tensor.scalar_type() == torch::kFloat32, fmt::format("{} is no float32 tensor", name));
     const Tensor host = tensor.to(torch::kCPU).contiguous();
     const auto* numbers = host.data_ptr<float>();
@@ -162,7 +170,7 @@ Checkpoint DataParallel::checkpoint() const {
 
 void DataParallel::resume(const Checkpoint& checkpoint) {
   const torch::NoGradGuard no_grad;
-  const auto tensors = tensors_of(*generator_, optimizer_);
+  const auto tensors = tensors_of(*generator_, optimizer_, objective_);
   const auto refuse = [&](const std::string& what) {
     throw ProtocolError(fmt::format(
         "the checkpoint of step {} is of another training: {}. Remove it to train from the beginning",
@@ -185,6 +193,7 @@ void DataParallel::resume(const Checkpoint& checkpoint) {
   }
   for (const auto& p : generator_->parameters())
     adam_state(optimizer_, p).step(static_cast<std::int64_t>(checkpoint.step));
+  for (ResidualAverage& average : objective_.averages()) average.set_steps(checkpoint.step);
   step_ = checkpoint.step;
 }
 

@@ -51,9 +51,9 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
           {[twin, labelled = map.labelled](const Tensor& x, const Tensor& labels) {
              return twin->class_sums(x, labelled ? labels : torch::zeros_like(labels));
            },
-           twin->target(sums, scale, target.records), std::move(weights)},
-          map.weight * map.weight,
-          twin->noise_square(sigmas, scale, target.records)};
+           twin->target(sums, scale, target.records), std::move(weights),
+           twin->noise_square(sigmas, scale, target.records)},
+          map.weight * map.weight};
 }
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,
@@ -103,7 +103,7 @@ void MomentsStart::add(MatchedMap map, bool log) {
   for (double& w : matching.weights) w *= map.loss_weight;
   const Tensor start = mean_embedding(*closed_, matching, measurement_, *collective_);
   const Tensor noisy = matching.target;
-  matching.target = credible_target(noisy, start, map.noise_square, sampling_error(start, measurement_));
+  matching.target = credible_target(noisy, start, matching.noise_square, sampling_error(start, measurement_));
   if (log) {
     const double all = (noisy - start).square().sum().item<double>();
     const double kept = (matching.target - start).square().sum().item<double>();

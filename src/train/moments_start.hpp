@@ -21,7 +21,6 @@ struct MatchedMap {
   std::string name;
   Matching matching;         ///< each class weighs as column_weight says, squared; loss_weight is left out
   double loss_weight = 1.0;  ///< of the map, by its weight in the release alone
-  double noise_square = 0;   ///< expected ||noise||^2 in a row of the target
 };
 
 /// Rebuilds the map. @param target  of the release: its class weights

@@ -52,6 +52,17 @@ Objective::Objective(std::vector<Matching> maps, ObjectiveOptions options,
                            .unsqueeze(1)
                            .to(map.target.device(), map.target.scalar_type()));
   }
+  if (options_.average_rate <= 0) return;
+  for (const Matching& map : maps_) {
+    averages_.emplace_back(map.target, options_.average_rate);
+    const bool labelled = map.target.size(0) > 1;
+    require(!labelled || static_cast<std::int64_t>(options_.class_share.size()) == classes_,
+            "moving averages need the classes' shares: this is a bug in muffle.");
+    shares_.push_back((labelled ? torch::tensor(options_.class_share, torch::kFloat64).clamp_min(1e-12)
+                                : torch::ones({1}, torch::kFloat64))
+                          .unsqueeze(1)
+                          .to(map.target.device(), map.target.scalar_type()));
+  }
 }
 
 Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
@@ -90,8 +101,18 @@ Objective::Seen Objective::read(const Tensor& seen) const {
   return {host[0].item<double>(), host[1].item<double>() > 0.5};
 }
 
+Tensor Objective::credible_part(const Matched& m, std::size_t map, double batch) const {
+  const Tensor& mean = m.mean[map];
+  const Tensor n = mean.size(0) == classes_ ? m.counts : torch::full_like(mean.narrow(1, 0, 1), batch);
+  // Of n records of norm 1 among the batch's.
+  const Tensor sampling =
+      (n / (batch * batch) - mean.square().sum(1, /*keepdim=*/true) / n.clamp_min(1.0)).clamp_min(0.0);
+  const Tensor distance = (mean - maps_[map].target).square().sum(1, /*keepdim=*/true);
+  return (1.0 - (sampling + maps_[map].noise_square) / distance.clamp_min(1e-30)).clamp_min(0.0);
+}
+
 Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                   const Tensor& stop_request) const {
+                                   const Tensor& stop_request) {
   const Matched m = match(x, labels, batch, stop_request);
   const auto b = static_cast<double>(batch);
   std::vector<Tensor> gradients;
@@ -103,7 +124,10 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
     } else if (options_.unbiased && batch > 1) {
       mean = mean * (b / (b - 1.0));
     }
-    gradients.push_back((mean - maps_[i].target) * weights_[i] * (2.0 / b));
+    Tensor residual = mean - maps_[i].target;
+    if (!averages_.empty()) residual = averages_[i].step(residual.neg() / shares_[i]) * -shares_[i];
+    if (options_.credible) residual = residual * credible_part(m, i, b);
+    gradients.push_back(residual * weights_[i] * (2.0 / b));
   }
   [[maybe_unused]] const BackwardHere here;
   torch::autograd::backward(m.own_sums, gradients);

@@ -119,6 +119,14 @@ void Settings::declare(settings::Keys& keys) {
   keys.number("learning_rate", learning_rate, {0, 1e3, false}, "Adam's learning rate");
   keys.number("decay", decay, {0, 1, false}, "learning rate x decay every decay_every steps");
   keys.count("decay_every", decay_every, 1, kMostSteps, "steps");
+  keys.number("beta1", beta1, {0, 0.9999}, "Adam's first beta (0.5 as DP-MEPF has it)");
+  keys.number(
+      "average_rate", average_rate, {0, 1e3},
+      "maps are matched by moving averages of their residuals, which Adam moves by this rate; 0: by the "
+      "batch's own residuals");
+  keys.flag(
+      "credible", credible,
+      "a class is matched as far as its distance is more than the noise of the release and sampling make");
   keys.flag("unbiased", unbiased, "unbiased form of the objective");
   keys.choice<bool>("labels", stratified, {{"stratified", true}, {"independent", false}},
                     "how a batch's labels are drawn");
@@ -144,6 +152,10 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
            fmt::format("train.init = \"moments\" trains a network from the closed form on, so "
                        "model.generator must be {}; the closed form itself needs no training",
                        model::networks()));
+  p.unless(
+      !from_moments || !credible,
+      "train.credible is said of a training with train.init = \"random\": one from the closed form draws "
+      "its targets towards that by the same factor already");
   p.unless(
       from_moments || !keep_trained,
       "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
@@ -293,6 +305,7 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   // parameters, gradients and Adam's two moments.
   out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
                4 * batch * (features + 4 * d) + 16 * size.parameters;
+  if (spec.average_rate > 0) out.memory += 3 * 4 * columns;
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
   if (spec.choose_every > 0) out.memory += choice_memory(plan, size);
   out.step_embedding = 4 * (columns + classes);

@@ -201,6 +201,8 @@ TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
   EXPECT_EQ(problem({"train.keep=trained"}), "");
   EXPECT_THAT(problem({"train.keep=trained", "train.init=random"}), HasSubstr("train.keep = \"trained\""));
   EXPECT_EQ(problem({"train.choose_every=50"}), "");
+  EXPECT_EQ(problem({"train.credible=true", "train.init=random"}), "");
+  EXPECT_THAT(problem({"train.credible=true"}), HasSubstr("train.credible"));
   EXPECT_EQ(problem({"train.choose_every=50", "train.init=random"}), "");
   EXPECT_THAT(problem({"train.choose_every=50", "train.init=random", "map.proxy.role=match"}),
               AllOf(HasSubstr("train.choose_every"), HasSubstr("role = \"proxy\"")));

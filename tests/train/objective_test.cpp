@@ -20,7 +20,7 @@ std::vector<double> doubles(const Tensor& t) {
 }
 
 /// Adds the gradient in x. @returns the loss.
-double backward(const Objective& objective, const Tensor& x, const Tensor& labels, std::int64_t batch) {
+double backward(Objective& objective, const Tensor& x, const Tensor& labels, std::int64_t batch) {
   const Tensor nobody = torch::zeros({1}, x.options().requires_grad(false));
   return objective.read(objective.enqueue_backward(x, labels, batch, nobody)).loss;
 }
@@ -75,7 +75,7 @@ TEST(Objective, AMapWithoutLabelsIsMatchedAsAWhole) {
   const double expected = 0.7 * (mean - whole).square().sum().item<double>();
   for (const bool stratified : {true, false}) {
     const ObjectiveOptions options{.unbiased = false, .stratified = stratified};
-    const Objective alone({all}, options, test::alone()),
+    Objective alone({all}, options, test::alone()),
         both({matching(s.frequencies, s.target, s.weights), all}, options, test::alone());
     EXPECT_NEAR(alone.loss(s.x, labels, 7), expected, 1e-13);
     EXPECT_NEAR(both.loss(s.x, labels, 7), expected + s.objective(options).loss(s.x, labels, 7), 1e-13);
@@ -92,10 +92,71 @@ TEST(Objective, AMapWithoutLabelsIsMatchedAsAWhole) {
   }
 }
 
+/// Of a residual that stays, Adam's steps are known: the average is at rate, 2 rate, ... until it is there.
+TEST(Objective, AMovingAverageStandsInForTheResidual) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64);
+  const std::vector<double> share{0.5, 0.2, 0.3};
+  const double rate = 1e-6;
+  Objective objective =
+      s.objective({.unbiased = false, .stratified = true, .average_rate = rate, .class_share = share});
+  Tensor before;
+  for (int i = 1; i <= 3; ++i) {
+    const Tensor x = s.x.clone().requires_grad_();
+    backward(objective, x, labels, 7);
+    // By hand: the sums' gradient with -2 w_c p_c v_c / B in each number.
+    const Tensor own = s.x.clone().requires_grad_();
+    const Tensor sums = matching(s.frequencies, s.target, s.weights).sums(own, labels);
+    const Tensor weights = torch::tensor(s.weights, torch::kFloat64).unsqueeze(1),
+                 shares = torch::tensor(share, torch::kFloat64).unsqueeze(1);
+    const Tensor v = i * rate * (s.target - sums.detach() / 7).sign();
+    sums.backward(-2 * weights * shares * v / 7);
+    EXPECT_LT((x.grad() - own.grad()).abs().max().item<double>(),
+              1e-4 * own.grad().abs().max().item<double>())
+        << i;
+  }
+}
+
+TEST(ResidualAverage, ComesToTheResidualAndFollowsIt) {
+  const Tensor residual = torch::tensor({{1e-3f, -2e-3f, 0.0f}});
+  ResidualAverage average(residual, 1e-4);
+  for (int i = 0; i < 400; ++i) average.step(residual);
+  EXPECT_LT((average.step(residual) - residual).abs().max().item<float>(), 1e-4f);
+  for (int i = 0; i < 800; ++i) average.step(-residual);
+  EXPECT_LT((average.step(-residual) + residual).abs().max().item<float>(), 2e-4f);
+}
+
+/// Where the distance is what noise and sampling make, nothing is left to do; further away the factor is
+/// James and Stein's.
+TEST(Objective, CredibleResidualsLeaveOutTheNoise) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64);
+  const auto gradient = [&](double noise_square, bool credible) {
+    Matching map = matching(s.frequencies, s.target, s.weights);
+    map.noise_square = noise_square;
+    Objective objective({map}, {.unbiased = false, .stratified = true, .credible = credible}, test::alone());
+    const Tensor x = s.x.clone().requires_grad_();
+    backward(objective, x, labels, 7);
+    return x.grad().clone();
+  };
+  EXPECT_EQ(gradient(1e3, true).abs().max().item<double>(), 0.0);
+  const Tensor plain = gradient(1e3, false), some = gradient(0.05, true);
+  const Tensor mean = matching(s.frequencies, s.target, s.weights).sums(s.x, labels) / 7;
+  const std::vector<double> counts{4, 1, 2};
+  for (std::int64_t i = 0; i < 7; ++i) {
+    const auto c = s.y[static_cast<std::size_t>(i)];
+    const double n = counts[static_cast<std::size_t>(c)],
+                 sampling = n / 49 - mean[c].square().sum().item<double>() / n,
+                 distance = (mean[c] - s.target[c]).square().sum().item<double>();
+    const double factor = std::max(0.0, 1 - (std::max(0.0, sampling) + 0.05) / distance);
+    EXPECT_LT((some[i] - factor * plain[i]).abs().max().item<double>(), 1e-9) << i;
+  }
+}
+
 TEST(Objective, PlainGradientIsTheLosssFiniteDifference) {
   const Small s;
   const Tensor labels = torch::tensor(s.y, torch::kInt64), x = s.x.clone().requires_grad_();
-  const Objective objective = s.objective({.unbiased = false, .stratified = true});
+  Objective objective = s.objective({.unbiased = false, .stratified = true});
   backward(objective, x, labels, 7);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     constexpr double kStep = 1e-5;
@@ -129,7 +190,7 @@ double bias_of(ObjectiveOptions options) {
       0.5 * std::sqrt(1.0 / 6) * torch::cat({angles.cos() * damping, angles.sin() * damping}, 1);
   (mean - target).square().sum().backward();
 
-  const Objective objective({matching(omega, target, {1, 1})}, options, test::alone());
+  Objective objective({matching(omega, target, {1, 1})}, options, test::alone());
   Tensor sum = torch::zeros({2, 1}, torch::kFloat64), squares = sum.clone();
   for (std::uint32_t i = 0; i < kBatches; ++i) {
     const Tensor z = model::latent_codes(9, true, i, 0, kBatch, 2).to(torch::kFloat64);

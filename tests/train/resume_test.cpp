@@ -82,7 +82,8 @@ TEST(Resume, OnOtherNumbersOfRanksStaysWithinTheTolerance) {
 
 /// The two tests above would miss it if nothing depended on what a checkpoint holds.
 TEST(Resume, EveryPartOfTheStateMatters) {
-  const test::Toy toy = test::toy(test::kColumns, 24, true);
+  test::Toy toy = test::toy(test::kColumns, 24, true);
+  toy.spec.average_rate = 1e-3;
   run_thread_ranks(1, [&](comm::HostComm& comm) {
     const auto make = [&] { return test::training(toy, model::host_collective(comm)); };
     DataParallel first = make();
@@ -90,7 +91,8 @@ TEST(Resume, EveryPartOfTheStateMatters) {
     const Checkpoint good = first.checkpoint();
     first.step();
     const Checkpoint expected = first.checkpoint();
-    for (const std::string part : {"parameter/", "buffer/", "adam.mean/", "adam.square/"}) {
+    for (const std::string part : {"parameter/", "buffer/", "adam.mean/", "adam.square/", "average.value/",
+                                   "average.mean/", "average.square/"}) {
       Checkpoint bad = good;
       for (CheckpointTensor& tensor : bad.tensors) {
         if (tensor.name.starts_with(part))

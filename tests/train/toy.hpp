@@ -148,9 +148,21 @@ inline constexpr double kTolerance = 2e-4;
 /// Uneven splits for 2, 3 and 4 ranks, and batches smaller than 4 ranks (a rank without samples); both
 /// generators with both forms of the objective.
 inline std::vector<Toy> toy_cases() {
-  return {toy(kColumns, 24, true, true),  toy(kColumns, 25, false, false), toy(kImages, 23, true, false),
-          toy(kImages, 24, false, true),  toy(kColumns, 3, true, false),   toy(kImages, 3, false, true),
-          toy(kColumns, 25, false, true), toy(kColumns, 24, true, false),  toy(kBlocks, 23, true, false),
+  Toy averaged = toy(kColumns, 24, true, false), credible = toy(kColumns, 25, false, true);
+  averaged.spec.average_rate = 1e-3;
+  averaged.spec.beta1 = 0.5;
+  credible.spec.credible = true;
+  return {averaged,
+          credible,
+          toy(kColumns, 24, true, true),
+          toy(kColumns, 25, false, false),
+          toy(kImages, 23, true, false),
+          toy(kImages, 24, false, true),
+          toy(kColumns, 3, true, false),
+          toy(kImages, 3, false, true),
+          toy(kColumns, 25, false, true),
+          toy(kColumns, 24, true, false),
+          toy(kBlocks, 23, true, false),
           toy(kBlocks, 3, false, true)};
 }
 

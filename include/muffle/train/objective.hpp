@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muffle/model/collective.hpp"
+#include "muffle/train/residual_average.hpp"
 
 namespace muffle::train {
 
@@ -15,6 +16,9 @@ namespace muffle::train {
 struct ObjectiveOptions {
   bool unbiased;
   bool stratified;
+  double average_rate = 0;  ///< of moving averages of the residuals, which then make the gradient; 0: none
+  std::vector<double> class_share = {};  ///< C, for them: they are in units of classes' means
+  bool credible = false;  ///< what noise and sampling alone would make of a residual is not chased
 };
 
 /// A map of a release, to be matched by the same sums over generated records.
@@ -23,6 +27,7 @@ struct Matching {
   std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
   torch::Tensor target;         ///< mu~, C x D, on the device of the records
   std::vector<double> weights;  ///< w_c, C numbers >= 0
+  double noise_square = 0;      ///< expected ||noise||^2 in a row of the target
   // A map without labels has 1 in place of C.
 };
 
@@ -32,6 +37,12 @@ struct Matching {
 ///
 /// The plug-in gradient is biased by the batch's own variance. The unbiased one, for phi of norm 1,
 /// multiplies mu_Q by B/(B-1) or, with stratified labels, column c by n_c / (n_c - 1), by 1 where n_c = 1.
+///
+/// With an average rate the gradient is that of -2 sum_c w_c p_c <v_c, mu_Q,c>, v_c the moving average
+/// (residual_average.hpp) of the classes' residuals (mu~_c - mu_Q,c) / p_c: as if v_c were the residual. With
+/// `credible` the gradient of each row is multiplied by James and Stein's factor max(0, 1 - (noise +
+/// sampling) / ||mu_Q,c - mu~_c||^2), so that a class is left alone once it is as near as noise and sampling
+/// alone are (Morozov's discrepancy principle).
 class Objective {
  public:
   Objective(std::vector<Matching> maps, ObjectiveOptions options,
@@ -48,7 +59,7 @@ class Objective {
   /// @returns {loss (plug-in form), stop requests}, double, on x's device, the same on every rank: for
   /// read(). Public.
   torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                                 const torch::Tensor& stop_request) const;
+                                 const torch::Tensor& stop_request);
   /// The host's copy of what enqueue_backward() returned: waits for the device.
   struct Seen {
     double loss;
@@ -58,6 +69,10 @@ class Objective {
   /// The loss alone. Collective.
   double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
 
+  /// The moving averages, a map each; none without an average rate.
+  std::vector<ResidualAverage>& averages() { return averages_; }
+  const std::vector<ResidualAverage>& averages() const { return averages_; }
+
  private:
   struct Matched {
     std::vector<torch::Tensor> own_sums;  ///< of each map, C x D, attached to x
@@ -65,6 +80,8 @@ class Objective {
     torch::Tensor counts;                 ///< n_c over all ranks, C x 1
     torch::Tensor seen;                   ///< loss and stop requests
   };
+  /// The factors of the rows' gradients with `credible`: C x 1 or 1 x 1.
+  torch::Tensor credible_part(const Matched& matched, std::size_t map, double batch) const;
   Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
                 const torch::Tensor& stop_request) const;
 
@@ -72,6 +89,8 @@ class Objective {
   std::vector<torch::Tensor> weights_;  ///< of each map, C x 1
   std::int64_t classes_ = 1;            ///< C; 1 where no map has labels
   ObjectiveOptions options_;
+  std::vector<ResidualAverage> averages_;
+  std::vector<torch::Tensor> shares_;  ///< for them, of each map, C x 1 or 1 x 1
   std::shared_ptr<model::TensorCollective> collective_;
 };
 

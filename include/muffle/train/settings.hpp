@@ -27,7 +27,13 @@ struct TrainSpec {
   double learning_rate = 0.01;      ///< Adam
   double decay = 0.9;               ///< learning rate x decay ...
   std::uint64_t decay_every = 120;  ///< ... every so many steps
-  bool unbiased = false;            ///< the unbiased form of the objective (objective.hpp)
+  double beta1 = 0.9;               ///< Adam's first beta: how much of the last gradients a step keeps
+  /// Of moving averages of the residuals by Adam (residual_average.hpp), DP-MEPF's way; 0: the residuals of
+  /// the batch.
+  double average_rate = 0;
+  bool credible =
+      false;  ///< what noise and sampling alone would make of a residual is not chased (objective.hpp)
+  bool unbiased = false;   ///< the unbiased form of the objective (objective.hpp)
   bool stratified = true;  ///< labels meet the class shares in every batch, instead of independent draws
   std::uint64_t seed = 1;
   /// "NAME=FACTOR": what a map's squared distance counts in the objective; of others the square of their
