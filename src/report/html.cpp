@@ -49,7 +49,8 @@ constexpr char kStyle[] =
     "margin-right:.35rem}\n"
     ".every{display:none}@media print{.every{display:block;position:fixed;top:0;right:0;background:#fff;"
     "color:#a3162a;font-weight:700;padding:0 "
-    ".4rem}body{font-size:11px;max-width:none}nav{display:none}.table{background:none;overflow:visible}"
+    ".4rem}html{font-size:11px}body{font-size:11px;max-width:none}nav{display:none}.table{background:none;"
+    "overflow:visible}"
     "section,h3{break-after:avoid}section{break-after:auto}*{print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}}\n";
 

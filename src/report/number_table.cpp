@@ -12,16 +12,21 @@ namespace {
 
 constexpr std::size_t kMostRows = 500;
 
-/// Dates as such; other numbers in five digits.
+/// In five digits, large ones whole.
+std::string digits(double value) {
+  const double size = std::fabs(value);
+  return size >= 1e4 && size < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.5g}", value);
+}
+
+/// Dates as such.
 std::string told(const Column& column, double value) {
-  return column.schema && column.schema->is_temporal() ? column.short_text(value)
-                                                       : fmt::format("{:.5g}", value);
+  return column.schema && column.schema->is_temporal() ? column.short_text(value) : digits(value);
 }
 
 /// A difference of dates is days.
 std::string spread(const Column& column, double deviation) {
   if (!column.schema || !column.schema->is_temporal() || column.schema->type == schema::ColumnType::kTime)
-    return fmt::format("{:.5g}", deviation);
+    return digits(deviation);
   return fmt::format("{:.4g} d", column.schema->type == schema::ColumnType::kDatetime
                                      ? deviation / schema::kSecondsADay
                                      : deviation);

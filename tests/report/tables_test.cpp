@@ -108,6 +108,8 @@ TEST(Numbers, AreToldByMeanDeviationAndQuantiles) {
   real.values[1].assign(6, kMissing);
   EXPECT_EQ(number_table(made, &real).rows[1],
             (std::vector<std::string>{"real", "-", "-", "-", "-", "-", "-", "-"}));
+  real.values[1].assign(6, 1234567.0);
+  EXPECT_EQ(number_table(made, &real).rows[1][1], "1234567");
   made.columns[1].schema->type = schema::ColumnType::kDate;
   EXPECT_EQ(number_table(made, nullptr).rows[0][1], "1970-01-21");
   EXPECT_EQ(number_table(made, nullptr).rows[0][2], "14.14 d");
