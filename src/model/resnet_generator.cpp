@@ -63,8 +63,8 @@ void ResnetSettings::add_last(const schema::Schema& schema, Count& count) const 
     const auto out = static_cast<double>(blocks[b]);
     norm(in);
     norm(out);
-    // Two convolutions, the first without a bias, and the shortcut's.
-    count.parameters += kWeights * in * out + (kWeights * out + 1) * out + (in + 1) * out;
+    // Two convolutions and the shortcut's.
+    count.parameters += kWeights * in * out + kWeights * out * out + in * out;
     in = out;
   }
   norm(in);

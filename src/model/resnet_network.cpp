@@ -29,8 +29,10 @@ class Resnet : public BaseGenerator {
       block.norm0 = add_norm(name("norm0"), in);
       block.conv0 = add_convolution(name("conv0"), in, out, 3, /*biased=*/false);
       block.norm1 = add_norm(name("norm1"), out);
-      block.conv1 = add_convolution(name("conv1"), out, out, 3);
-      block.shortcut = add_convolution(name("shortcut"), in, out, 1);
+      // Without biases: along the shortcuts they reach every norm as a channel's constant, and it subtracts
+      // it.
+      block.conv1 = add_convolution(name("conv1"), out, out, 3, /*biased=*/false);
+      block.shortcut = add_convolution(name("shortcut"), in, out, 1, /*biased=*/false);
       blocks_.push_back(std::move(block));
       in = out;
     }
@@ -92,8 +94,8 @@ def draw(self, code: Tensor, labels: Tensor) -> Tensor:
     a = self.doubled(torch.relu({1}))
     a = torch.conv2d(a, self.block{0}_conv0.weight, None, [1, 1], [1, 1])
     a = torch.relu({2})
-    a = torch.conv2d(a, self.block{0}_conv1.weight, self.block{0}_conv1.bias, [1, 1], [1, 1])
-    h = a + self.doubled(torch.conv2d(h, self.block{0}_shortcut.weight, self.block{0}_shortcut.bias))
+    a = torch.conv2d(a, self.block{0}_conv1.weight, None, [1, 1], [1, 1])
+    h = a + self.doubled(torch.conv2d(h, self.block{0}_shortcut.weight))
 )",
                          b, image_normed("h", fmt::format("block{}_norm0", b)),
                          image_normed("a", fmt::format("block{}_norm1", b)));

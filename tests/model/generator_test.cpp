@@ -78,10 +78,9 @@ TEST(Generator, ResnetMayHaveNoHiddenLayerAndStatesWhatItTakes) {
   const schema::Schema images = test::schema_of({3, 32, 32}, 10);
   const auto network = test::network(
       "resnet", {{"code", 90}, {"hidden", nlohmann::json::array()}, {"blocks", {512, 256, 128, 64}}});
-  const double expected = 101.0 * 8192 +
-                          9 * (512 * 256 + 256 * 256 + 256 * 128 + 128 * 128 + 128 * 64 + 64 * 64) +
-                          (512 * 256 + 256 * 128 + 128 * 64) + 2 * (256 + 128 + 64) +
-                          2 * (512 + 2 * 256 + 2 * 128 + 2 * 64) + (9 * 64 + 1) * 3;
+  const double expected =
+      101.0 * 8192 + 9 * (512 * 256 + 256 * 256 + 256 * 128 + 128 * 128 + 128 * 64 + 64 * 64) +
+      (512 * 256 + 256 * 128 + 128 * 64) + 2 * (512 + 2 * 256 + 2 * 128 + 2 * 64) + (9 * 64 + 1) * 3;
   EXPECT_EQ(static_cast<double>(network->size(images).parameters), expected);
   EXPECT_EQ(network->size(images).norms, 7u);
   test::expect_error(ExitCode::kConfig, {"8 times", "multiples"}, [&] {

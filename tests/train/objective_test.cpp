@@ -58,7 +58,8 @@ TEST(Objective, LossAndGradientMatchPlainLoops) {
   for (const auto& [options, factors] : cases) {
     const std::vector<double> expected = reference::gradient(s.problem(), doubles(s.x), s.y, factors);
     const Tensor x = s.x.clone().requires_grad_();
-    EXPECT_NEAR(backward(s.objective(options), x, labels, 7), expected_loss, 1e-13);
+    Objective objective = s.objective(options);
+    EXPECT_NEAR(backward(objective, x, labels, 7), expected_loss, 1e-13);
     EXPECT_THAT(doubles(x.grad()), ::testing::Pointwise(::testing::DoubleNear(1e-13), expected));
     EXPECT_NEAR(s.objective(options).loss(x, labels, 7), expected_loss, 1e-13);
   }
