@@ -111,7 +111,7 @@ TEST(ResidualGenerator, TheNetworkAddsToTheClosedFormAndLearnsFromTheStart) {
     {
       const torch::NoGradGuard no_grad;
       for (auto& p : generator->named_parameters()) {
-        if (p.key() == "out.bias" || p.key() == "conv1.bias") p.value().fill_(0.1);
+        if (p.key() == "out.bias" || p.key() == "conv1.bias" || p.key() == "last.bias") p.value().fill_(0.1);
       }
     }
     const Tensor after = generator->forward(codes, labels).detach();

@@ -134,7 +134,7 @@ TEST(DayAndTime, WhatIsWrongAboutADatetimeIsSaidOfIt) {
            {"format = \"%d.%m.%Y %H:%M\"\nlo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:00\"\nstep = 1",
             "column 'seen': its format cannot write a step of 1"},
            {"lo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:00\"\nstep = 0.5",
-            "column 'seen': lo or step cannot be written"},
+            "column 'seen': step must be a whole number"},
        })
     expect_error(ExitCode::kConfig, {what}, [&] { (void)table_of(an_entry("seen", "datetime", keys)); });
 }
