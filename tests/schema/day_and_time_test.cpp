@@ -135,8 +135,10 @@ TEST(DayAndTime, WhatIsWrongAboutADatetimeIsSaidOfIt) {
             "column 'seen': its format cannot write a step of 1"},
            {"lo = \"2022-03-01 06:30\"\nhi = \"2022-12-31 18:00\"\nstep = 0.5",
             "column 'seen': step must be a whole number"},
-       })
-    expect_error(ExitCode::kConfig, {what}, [&] { (void)table_of(an_entry("seen", "datetime", keys)); });
+       }) {
+    const std::string entry = an_entry("seen", "datetime", keys);
+    expect_error(ExitCode::kConfig, {what}, [&] { (void)table_of(entry); });
+  }
 }
 
 TEST(DayAndTime, ImplicationsOfAMissingDatetimeStayWhatTheyAre) {
