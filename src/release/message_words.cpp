@@ -16,9 +16,8 @@ namespace {
 std::string what_it_is(MessageKind kind) {
   switch (kind) {
     case MessageKind::kProposal:
-      return "what is to be released, who is invited, who opens, until when: the columns' names and values, "
-             "as "
-             "public";
+      return "what is to be released, who is invited, who opens, until when: the columns' names and "
+             "values, as public";
     case MessageKind::kDecline:
       return "a site takes no part, and a code that says why";
     case MessageKind::kContribution:

@@ -43,9 +43,8 @@ class ContributorStep {
         report_.waits.clear();
         report_.done.push_back(
             "this site has drawn its share of the noise for this round, once for its charge, and was cut off "
-            "before the contribution was kept, made it under another proposal, or gave it up as the round "
-            "was "
-            "abandoned. The charge stays spent: no second contribution is drawn for it, and this site has no "
+            "before the contribution was kept, made it under another proposal, or gave it up with the "
+            "round. The charge stays spent: no second contribution is drawn for it, and this site has no "
             "part in the round");
         break;
       case ContributionBook::Standing::kNew:
@@ -266,7 +265,8 @@ class ContributorStep {
     if (!may_contribute()) return;
     const std::unique_ptr<privacy::EntropySource> entropy = entropy_of(job_.entropy);
     constexpr std::size_t kBesideNumbers = std::size_t{1} << 20;
-    require_room(job_.folder, round_.length * sizeof(std::uint64_t) + kBesideNumbers);
+    constexpr std::size_t kCopies = 2;  // the draft goes once the contribution is there
+    require_room(job_.folder, kCopies * (round_.length * sizeof(std::uint64_t) + kBesideNumbers));
     // A charge without a contribution would be budget for nothing: a request to stop waits.
     const comm::TerminationHold hold;
     kept.make(entropy->is_secure(), [&](const release::Charge& charge) {

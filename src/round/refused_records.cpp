@@ -26,10 +26,9 @@ void RefusedRecords::require_none() const {
   const std::string line = text.substr(0, text.find('\n'));
   if (line == "round " + to_hex(round_)) return;
   throw DataError(fmt::format(
-      "this site's records could not be summed for the {}, and whether they can must not be asked of it in "
-      "one "
-      "round after another. Mend the files (`muffle check` says what is wrong), and take that round's step "
-      "again or, if it is over, remove '{}'. No record was read, and nothing was charged.",
+      "this site's records could not be summed for the {}, and whether they can must not be asked of it "
+      "in one round after another. Mend the files (`muffle check` says what is wrong), and take that "
+      "round's step again or, if it is over, remove '{}'. No record was read, and nothing was charged.",
       line.substr(0, std::string("round ").size() + 16), file_.string()));
 }
 

@@ -169,9 +169,8 @@ class Training {
     }
     if (const auto& c = report_.chosen) {
       spdlog::info(
-          "train: the model after step {} of {} is nearest to the proxy: squared distance {:.4g}, of the "
-          "last "
-          "one {:.4g}",
+          "train: the model after step {} of {} is nearest to the proxy: squared distance {:.4g}, "
+          "of the last one {:.4g}",
           c->step, spec_.steps, c->distance, c->last_distance);
     }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
