@@ -74,8 +74,8 @@ HASHES_BESIDE_RECORDS = {
     "src/app/train_command.cpp": "the release, with its noise",
     "src/app/sample_command.cpp": "the model",
     "src/round/sync.cpp": "the release, with its noise",
-    "src/round/contributor_step.cpp": "a site's own messages, which are public or covered by masks",
-    "src/round/holder_step.cpp": "a round's id and number",
+    "src/round/own_traces.cpp": "a site's own messages, which are public or covered by masks",
+    "src/round/holder.cpp": "a round's id and number",
     "src/embed/self_check.cpp": "what maps make of records that are made up in it",
 }
 # Hashes of private bytes that stay in memory: why they are there, and why none gets out.

@@ -87,43 +87,66 @@ void require_follows(const EndedRound& before, const ProposedRound& round) {
       "The proposal of a later round is for other parties.");
 }
 
+EarlierRounds::EarlierRounds(const ProposedRound& round) : round_(round) {
+  backwards_.reserve(round.proposal.number());
+}
+
+std::optional<EarlierRounds::Next> EarlierRounds::next() const {
+  const ProposedRound& after = backwards_.empty() ? round_ : backwards_.back().round;
+  if (!after.proposal.later) return std::nullopt;
+  std::string name = !before_   ? proposal_name(after.proposal.later->before)
+                     : !sealed_ ? seal_name(before_->id)
+                                : sum_name(before_->id);
+  const std::uint64_t most = most_bytes(name, before_ && sealed_ ? before_->length : 0);
+  return Next{std::move(name), most};
+}
+
+void EarlierRounds::read(std::string_view bytes) {
+  const std::string name = next().value().name;
+  const ProposedRound& after = backwards_.empty() ? round_ : backwards_.back().round;
+  Message message = parse_message(bytes, name);
+  if (!before_) {
+    before_.emplace(message, name);
+    require_chain(before_->id == after.proposal.later->before,
+                  fmt::format("'{}' is the proposal of another round.", name));
+  } else if (!sealed_) {
+    sealed_ = std::move(message.header);
+  } else {
+    const EndedRound& ended = backwards_.emplace_back(std::move(*before_), *sealed_, message);
+    before_.reset();
+    sealed_.reset();
+    require_follows(ended, after);
+  }
+}
+
+std::vector<EndedRound> EarlierRounds::finish() && {
+  const ProposedRound& first = backwards_.empty() ? round_ : backwards_.back().round;
+  require_chain(first.id == round_.first(), "The rounds of a release do not begin where they say.");
+  std::ranges::reverse(backwards_);
+  for (std::size_t r = 0; r < backwards_.size(); ++r) {
+    if (r > 0) require_same_sites(backwards_.front(), backwards_[r].round, backwards_[r].seal);
+    for (std::size_t later = r + 1; later < backwards_.size(); ++later)
+      require_other_keys(backwards_[r].round, backwards_[later].round);
+    require_other_keys(backwards_[r].round, round_);
+  }
+  return std::move(backwards_);
+}
+
 std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const EvidenceReader& read,
                                        std::string* missing) {
-  std::vector<EndedRound> out;
-  // The last of them first.
-  const ProposedRound* after = &round;
-  std::vector<EndedRound> backwards;
-  backwards.reserve(round.proposal.number());
-  while (const std::optional<LaterRound>& later = after->proposal.later) {
-    const auto message = [&](const std::string& name, std::uint64_t numbers) -> std::optional<Message> {
-      const std::optional<std::string> bytes = read(name, most_bytes(name, numbers));
-      if (bytes) return parse_message(*bytes, name);
-      if (missing == nullptr) throw ProtocolError(fmt::format("'{}' is not among the messages.", name));
-      *missing = name;
-      return std::nullopt;
-    };
-    const std::string name = proposal_name(later->before);
-    const std::optional<Message> proposal = message(name, 0);
-    if (!proposal) return {};
-    ProposedRound before(*proposal, name);
-    require_chain(before.id == later->before, fmt::format("'{}' is the proposal of another round.", name));
-    const std::optional<Message> sealed = message(seal_name(before.id), 0);
-    if (!sealed) return {};
-    const std::optional<Message> summed = message(sum_name(before.id), before.length);
-    if (!summed) return {};
-    backwards.emplace_back(std::move(before), sealed->header, *summed);
-    require_follows(backwards.back(), *after);
-    after = &backwards.back().round;  // stays where it is: there is room for all
+  EarlierRounds rounds(round);
+  while (const std::optional<EarlierRounds::Next> next = rounds.next()) {
+    const std::optional<std::string> bytes = read(next->name, next->most);
+    if (bytes) {
+      rounds.read(*bytes);
+    } else if (missing == nullptr) {
+      throw ProtocolError(fmt::format("'{}' is not among the messages.", next->name));
+    } else {
+      *missing = next->name;
+      return {};
+    }
   }
-  require_chain(after->id == round.first(), "The rounds of a release do not begin where they say.");
-  out.assign(std::make_move_iterator(backwards.rbegin()), std::make_move_iterator(backwards.rend()));
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    if (r > 0) require_same_sites(out.front(), out[r].round, out[r].seal);
-    for (std::size_t later = r + 1; later < out.size(); ++later)
-      require_other_keys(out[r].round, out[later].round);
-    require_other_keys(out[r].round, round);
-  }
-  return out;
+  return std::move(rounds).finish();
 }
 
 void require_goes_on(const EndedRound& first, std::size_t site, const Contribution& contribution) {

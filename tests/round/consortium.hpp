@@ -75,20 +75,23 @@ struct ConsortiumOfFolders {
   }
   StepReport holder(std::size_t h, std::uint64_t now) { return holder(h, now, *exchange); }
   StepReport holder(std::size_t h, std::uint64_t now, Exchange& through) {
-    const HolderJob job{
-        world.holders[h],
-        of(world.holders[h]),
-        clock(now),
-        [this, h](std::uint64_t) { return !erased.contains(h); },
-        [this, h](std::uint64_t) { return world.round_key(h); },
-        [this, h](std::uint64_t) { erased.insert(h); },
-        shares_of(h),
-        [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), draws); }};
-    return holder_step(round, through, job);
+    return holder_step(round, through, job_of_holder(h, now));
+  }
+  HolderJob job_of_holder(std::size_t h, std::uint64_t now) {
+    return {world.holders[h],
+            of(world.holders[h]),
+            clock(now),
+            [this, h](std::uint64_t) { return !erased.contains(h); },
+            [this, h](std::uint64_t) { return world.round_key(h); },
+            [this, h](std::uint64_t) { erased.insert(h); },
+            shares_of(h),
+            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), draws); }};
   }
   StepReport coordinator(std::uint64_t now) {
-    return coordinator_step(round, *exchange,
-                            {world.coordinator, of(world.coordinator), clock(now), "1.2.3"});
+    return coordinator_step(round, *exchange, job_of_coordinator(now));
+  }
+  CoordinatorJob job_of_coordinator(std::uint64_t now) const {
+    return {world.coordinator, of(world.coordinator), clock(now), "1.2.3"};
   }
   void decline(std::size_t i) {
     exchange->put(release::decline_name(round.id, world.sites[i].public_key()),

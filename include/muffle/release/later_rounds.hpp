@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/release/artifact.hpp"
@@ -40,11 +41,33 @@ void check_sum(const ProposedRound& round, const Sha256Digest& seal, const Signe
 /// not.
 void require_follows(const EndedRound& before, const ProposedRound& round);
 
-/// The rounds before this one, in their order; of a first round none. Each is checked by its signatures, and
-/// as require_follows() does; that contributions and openings add up to the sums, check_evidence() tells.
-/// @param missing  gets the name of a message that is not there, and nothing is returned; null: that is an
-/// error
-/// @throws ProtocolError.
+/// The rounds before one, read message by message; before a first round there are none. Each is checked by
+/// its signatures, and as require_follows() does; that contributions and openings add up to the sums,
+/// check_evidence() tells.
+class EarlierRounds {
+ public:
+  /// @param round  outlives this object
+  explicit EarlierRounds(const ProposedRound& round);
+
+  struct Next {
+    std::string name;
+    std::uint64_t most = 0;  ///< bytes that it may have
+  };
+  /// The message to read next; none: all were read.
+  std::optional<Next> next() const;
+  /// @throws ProtocolError  it is not what the rounds say.
+  void read(std::string_view bytes);
+  /// Once all were read: in their order. @throws ProtocolError  they are not one release's.
+  std::vector<EndedRound> finish() &&;
+
+ private:
+  const ProposedRound& round_;
+  std::vector<EndedRound> backwards_;  ///< the last of them first; they stay where they are
+  std::optional<ProposedRound> before_;
+  std::optional<SignedHeader> sealed_;
+};
+/// Likewise, of messages that are at hand. @param missing  gets the name of a message that is not there, and
+/// nothing is returned; null: that is an error. @throws ProtocolError.
 std::vector<EndedRound> earlier_rounds(const ProposedRound& round, const EvidenceReader& read,
                                        std::string* missing = nullptr);
 

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "holder_states.hpp"
+#include "muffle/release/message_names.hpp"
+#include "muffle/release/round_release.hpp"
+
+namespace muffle::round::holder {
+
+Opened::Opened(const Act& act, const Sha256Digest& seal_of_opening)
+    : sealed(wanted(release::seal_name(act.round.id))), answers(seal_of_opening) {}
+
+Next Opened::receive(Act& act, Received&& received) {
+  act.take_seal(std::move(received));
+  act.erase_key();
+  return {Ending{RoundEnd(act.round, answers)}};
+}
+
+Next Ending::receive(Act& act, Received&& received) {
+  end.receive(std::move(received));
+  if (!end.wants().empty()) return {};
+  if (!end.statement()) return await_release(act);
+  act.erase_shares();
+  if (!act.round.last()) return {AwaitingNext{*end.statement(), NextProposal(act.round)}};
+  if (act.give_receipt(*end.statement())) act.report.done.push_back("the round is released; sent a receipt");
+  return {Through()};
+}
+
+Next AwaitingNext::receive(Act& act, Received&& received) {
+  proposal.receive(std::move(received));
+  if (!proposal.wants().empty()) return {};
+  report_next(act.round, proposal, act.job.clock, act.report);
+  if (act.give_receipt(statement)) act.report.done.push_back("the round has its sum; sent a receipt");
+  return {Through()};
+}
+
+Next await_release(Act& act) {
+  if (act.abandonment) {
+    act.erase_shares();
+    act.give_receipt(*act.abandonment);  // bound: nobody is stood in for any more, also if it is hidden later
+    act.report.lost = true;
+    act.report.done.push_back(fmt::format("the coordinator has abandoned the round ({}), after this opening",
+                                          name_of(release::check_abandonment(act.round, *act.abandonment))));
+    return {Through()};
+  }
+  // With its receipt the round is over for this key holder, whatever is shown to it now.
+  if (act.seal && act.round.shares_keys() &&
+      !act.journal.state().pending(act.round.id, release::MessageKind::kReceipt) &&
+      !act.stand_in.sent(act.out)) {
+    if (act.job.clock.now() <= act.round.proposal.stand_in_until) return {StandingIn(act)};
+    act.erase_shares();
+  }
+  return wait(act);
+}
+
+Next wait(Act& act) {
+  const std::string until = time_text(act.round.proposal.last_day());
+  act.report.lost = act.job.clock.now() > act.round.proposal.last_day();
+  if (act.report.lost) {
+    act.report.done.push_back(fmt::format("the round ended {}, and made no release", until));
+  } else {
+    act.report.waits.push_back("the release; the round ends " + until);
+  }
+  return {Through()};
+}
+
+}  // namespace muffle::round::holder

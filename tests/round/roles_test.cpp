@@ -1,0 +1,248 @@
+// The roles of rounds between institutions without any exchange: messages go in, whichever way they come, and
+// those to send come out.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "muffle/core/hash.hpp"
+#include "muffle/privacy/ledger.hpp"
+#include "muffle/release/journal.hpp"
+#include "round/consortium.hpp"
+#include "support/expect_error.hpp"
+
+namespace muffle::round {
+namespace {
+
+using namespace release;
+using test::expect_error;
+
+/// What was sent so far, by name.
+using Post = std::map<std::string, std::string>;
+
+Received find(const Post& post, const std::string& name) {
+  Received out{name};
+  if (const auto found = post.find(name); found != post.end()) out.bytes = found->second;
+  for (const auto& [other, bytes] : post) {
+    if (name.empty()) out.names.push_back(other);
+  }
+  return out;
+}
+
+bool is_wanted(const Role& role, const std::string& name) {
+  const std::vector<Wanted> wants = role.wants();
+  return std::ranges::count(wants, name, &Wanted::name) > 0;
+}
+
+/// Hands a message over that the role does not want now.
+void expect_ignored(Role& role, Received&& message) {
+  const std::string state(role.state());
+  const std::size_t wants = role.wants().size();
+  EXPECT_TRUE(role.receive(std::move(message)).empty());
+  EXPECT_EQ(role.state(), state);
+  EXPECT_EQ(role.wants().size(), wants);
+}
+
+/// Makes an act: what is wanted is handed over in any order, some of it twice, with all sorts of other
+/// messages in between.
+StepReport act(Role& role, Post& post, std::mt19937_64& random) {
+  std::string last;
+  for (std::vector<Wanted> wants = role.wants(); !wants.empty(); wants = role.wants()) {
+    if (!is_wanted(role, last)) expect_ignored(role, find(post, last));
+    const auto any = std::next(post.begin(), static_cast<std::ptrdiff_t>(random() % post.size()));
+    if (!is_wanted(role, any->first)) expect_ignored(role, {any->first, any->second});
+    expect_ignored(role, {"0123456789abcdef-seal.mfm", any->second});
+    last = wants[random() % wants.size()].name;
+    for (Letter& letter : role.receive(find(post, last))) {
+      const auto [at, is_new] = post.emplace(letter.name, letter.bytes);
+      EXPECT_TRUE(is_new || at->second == letter.bytes) << letter.name;
+    }
+  }
+  EXPECT_EQ(role.state(), "through");
+  expect_ignored(role, find(post, last));
+  return role.report();
+}
+
+/// A round over no exchange: its parties and what they have sent.
+struct RoundByHand {
+  explicit RoundByHand(std::uint64_t seed = 1, privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0})
+      : c(parties), random(seed) {
+    post[proposal_name(c.round.id)] = c.world.proposed;
+  }
+  StepReport site(std::size_t i, std::uint64_t now) {
+    const ContributorJob job = c.job_of(i, now);
+    return act(*make_contributor(c.round, job), post, random);
+  }
+  StepReport holder(std::size_t h, std::uint64_t now) {
+    const HolderJob job = c.job_of_holder(h, now);
+    return act(*make_holder(c.round, job), post, random);
+  }
+  StepReport coordinator(std::uint64_t now) {
+    const CoordinatorJob job = c.job_of_coordinator(now);
+    return act(*make_coordinator(c.round, job), post, random);
+  }
+  Artifact released() const {
+    const std::string name = release_name(c.round.id);
+    return parse_artifact(post.at(name), name);
+  }
+
+  ConsortiumOfFolders c;
+  Post post;
+  std::mt19937_64 random;
+};
+
+TEST(Roles, MakeTheSameReleaseInWhateverOrderTheirMessagesCome) {
+  ConsortiumOfFolders folder;
+  for (const std::size_t i : {0u, 1u, 3u}) folder.site(i, folder.before());
+  folder.coordinator(folder.after());
+  for (std::size_t h = 0; h < 3; ++h) folder.holder(h, folder.after());
+  folder.coordinator(folder.after());
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(seed);
+    RoundByHand r(seed);
+    // All act again and again, in any order, at any time of the round.
+    for (const std::uint64_t now : {r.c.before(), r.c.after()}) {
+      for (int turn = 0; turn < 60; ++turn) {
+        const std::size_t who = r.random() % 7;
+        if (who < 3) r.site(std::array{0u, 1u, 3u}[who], now);
+        if (who >= 3 && who < 6) r.holder(who - 3, now);
+        if (who == 6) r.coordinator(now);
+      }
+    }
+    ASSERT_TRUE(r.post.contains(release_name(r.c.round.id)));
+    EXPECT_EQ(r.released().values, folder.released().values);
+    EXPECT_EQ(r.c.draws, 3 + 3) << "a draw for each site and key holder";
+    for (std::size_t h = 0; h < 3; ++h) r.holder(h, r.c.after());
+    EXPECT_TRUE(r.post.contains(receipt_name(r.c.round.id, r.c.world.holders[0].public_key())));
+    r.site(0, r.c.after());
+    EXPECT_TRUE(privacy::read_ledger(r.c.ledger(0)).charges.at(0).released);
+  }
+}
+
+TEST(Roles, AContributionIsBoundAndKeptBeforeAnybodyIsHandedIt) {
+  RoundByHand r;
+  const ContributorJob job = r.c.job_of(0, r.c.before());
+  std::string sent;
+  const auto role = make_contributor(r.c.round, job);
+  while (!role->wants().empty()) {
+    for (const Letter& letter : role->receive(find(r.post, role->wants().front().name))) {
+      ASSERT_EQ(letter.name, r.c.contribution_of(0));
+      sent = letter.bytes;
+      const privacy::LedgerState ledger = privacy::read_ledger(r.c.ledger(0));
+      ASSERT_EQ(ledger.charges.size(), 1u);
+      EXPECT_EQ(ledger.charges[0].pending, to_hex(sha256(PublicBytes(sent))));
+      EXPECT_EQ(read_file(outbox(job.folder) / letter.name), sent);
+    }
+  }
+  ASSERT_FALSE(sent.empty());
+  // It got nowhere: the next act hands the same bytes over, and draws nothing.
+  r.site(0, r.c.before());
+  EXPECT_EQ(r.post.at(r.c.contribution_of(0)), sent);
+  EXPECT_EQ(r.c.draws, 1);
+}
+
+TEST(Roles, AnOpeningIsBoundAndItsKeyGoneBeforeAnybodyIsHandedIt) {
+  RoundByHand r;
+  for (std::size_t i = 0; i < 4; ++i) r.site(i, r.c.before());
+  r.coordinator(r.c.before());
+  const HolderJob job = r.c.job_of_holder(1, r.c.before());
+  std::string sent;
+  {
+    const auto role = make_holder(r.c.round, job);
+    while (!role->wants().empty()) {
+      for (const Letter& letter : role->receive(find(r.post, role->wants().front().name))) {
+        ASSERT_EQ(letter.name, r.c.opening_of(1));
+        sent = letter.bytes;
+        const JournalState journal = parse_journal(read_file(job.folder / "journal.mfj"), "the journal");
+        EXPECT_EQ(journal.pending(r.c.round.id, MessageKind::kOpening),
+                  parse_message(sent, letter.name).header.id());
+        EXPECT_TRUE(journal.erased(r.c.round.proposal.holders[1].point));
+        EXPECT_TRUE(r.c.erased.contains(1));
+        EXPECT_EQ(read_file(outbox(job.folder) / letter.name), sent);
+      }
+    }
+  }
+  ASSERT_FALSE(sent.empty());
+  const int draws = r.c.draws;
+  r.holder(1, r.c.before());
+  EXPECT_EQ(r.post.at(r.c.opening_of(1)), sent);
+  EXPECT_EQ(r.c.draws, draws);
+}
+
+TEST(Roles, TheCoordinatorIsNeverGivenTwoVectorsAtOnce) {
+  RoundByHand r;
+  for (std::size_t i = 0; i < 4; ++i) r.site(i, r.c.before());
+  const auto vectors = [&](const Role& role) {
+    const std::vector<Wanted> wants = role.wants();
+    return std::ranges::count_if(wants, [](const Wanted& wanted) {
+      return wanted.name.find("-contribution-") != std::string::npos ||
+             wanted.name.find("-opening-") != std::string::npos;
+    });
+  };
+  int seen = 0;
+  const auto step = [&] {
+    const CoordinatorJob job = r.c.job_of_coordinator(r.c.before());
+    const auto role = make_coordinator(r.c.round, job);
+    while (!role->wants().empty()) {
+      EXPECT_LE(vectors(*role), 1);
+      seen += static_cast<int>(vectors(*role));
+      for (Letter& letter : role->receive(find(r.post, role->wants().front().name)))
+        r.post[letter.name] = std::move(letter.bytes);
+    }
+  };
+  step();
+  for (std::size_t h = 0; h < 3; ++h) r.holder(h, r.c.before());
+  step();
+  EXPECT_TRUE(r.post.contains(release_name(r.c.round.id)));
+  EXPECT_EQ(seen, 4 + 3 + 3 + 4) << "four to seal, openings that are not there, openings, four to add";
+}
+
+TEST(Roles, AnActThatFailedHasEnded) {
+  RoundByHand r;
+  for (std::size_t i = 0; i < 4; ++i) r.site(i, r.c.before());
+  r.coordinator(r.c.before());
+  const std::string seal = seal_name(r.c.round.id);
+  const HolderJob job = r.c.job_of_holder(0, r.c.before());
+  const auto role = make_holder(r.c.round, job);
+  while (!is_wanted(*role, seal)) {
+    ASSERT_FALSE(role->wants().empty());
+    EXPECT_TRUE(role->receive(find(r.post, role->wants().front().name)).empty());
+  }
+  EXPECT_EQ(role->state(), "sealing");
+  expect_error(ExitCode::kProtocol, {"larger"}, [&] {
+    (void)role->receive({.name = seal, .refused = ProtocolError("it is larger than it may be.")});
+  });
+  EXPECT_EQ(role->state(), "through");
+  EXPECT_TRUE(role->wants().empty());
+  expect_ignored(*role, find(r.post, seal));
+  EXPECT_FALSE(r.c.erased.contains(0)) << "nothing was opened";
+}
+
+TEST(Roles, AKeyThatMustNotBeKeptGoesBeforeAnythingIsReceived) {
+  RoundByHand r;
+  const HolderJob job = r.c.job_of_holder(2, r.c.round.proposal.open_until + 1);
+  const auto role = make_holder(r.c.round, job);
+  EXPECT_TRUE(r.c.erased.contains(2));
+  EXPECT_EQ(role->state(), "looking");
+}
+
+TEST(Roles, WhatComesWhileRecordsAreSummedIsSeenBeforeTheCharge) {
+  RoundByHand r;
+  ContributorJob job = r.c.job_of(0, r.c.before());
+  const auto sum = job.sum_records;
+  job.sum_records = [&](const ProposedRound& round) {
+    const CoordinatorJob coordinator = r.c.job_of_coordinator(r.c.before());
+    act(*make_coordinator(r.c.round, coordinator, AbandonCode::kPerson), r.post, r.random);
+    return sum(round);
+  };
+  const StepReport report = act(*make_contributor(r.c.round, job), r.post, r.random);
+  EXPECT_TRUE(report.lost);
+  EXPECT_EQ(r.c.draws, 0);
+  EXPECT_FALSE(r.post.contains(r.c.contribution_of(0)));
+  EXPECT_TRUE(privacy::read_ledger(r.c.ledger(0)).charges.empty());
+}
+
+}  // namespace
+}  // namespace muffle::round
