@@ -31,7 +31,7 @@ std::string what_it_is(MessageKind kind) {
     case MessageKind::kRelease:
       return "the coordinator's statement of the release: its hash";
     case MessageKind::kReceipt:
-      return "a party has verified the release and erased its round key";
+      return "what a party finds that adds the release up by itself, and that its round key is erased";
     case MessageKind::kCard:
       return "a party's name, roles and public keys";
     case MessageKind::kCharter:

@@ -11,6 +11,9 @@
 namespace muffle::release {
 namespace {
 
+/// What receipts call Found.
+const std::initializer_list<std::string_view> kFound = {"verified", "not all there", "wrong"};
+
 void require_answer(bool holds, const char* what) {
   if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
 }
@@ -125,13 +128,16 @@ AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& he
   return static_cast<AbandonCode>(f.choice("code", abandon_codes()));
 }
 
-SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased) {
+SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, const Receipt& receipt) {
+  require(receipt.found.has_value() == (statement.kind != MessageKind::kAbandonment),
+          "a receipt was to say too much or too little of what it is for: this is a bug in muffle.");
   SignedHeader header{.kind = MessageKind::kReceipt, .round = round.id, .answers = statement.id()};
-  header.body = {{"round_key_erased", key_erased}};
+  header.body = {{"round_key_erased", receipt.key_erased}};
+  if (receipt.found) header.body["sum"] = kFound.begin()[static_cast<std::size_t>(*receipt.found)];
   return header;
 }
 
-bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header) {
+Receipt check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header) {
   require_answer(header.kind == MessageKind::kReceipt && header.round == round.id &&
                      header.answers == statement.id() && header.numbers == 0,
                  "The receipt is of another release or abandonment.");
@@ -139,8 +145,15 @@ bool check_receipt(const ProposedRound& round, const SignedHeader& statement, co
                  "The receipt is of nobody in the round.");
   const JsonDocument document = message_document("a receipt");
   const JsonFields f(header.body, document);
-  f.only({"round_key_erased"});
-  return f.flag("round_key_erased");
+  Receipt out;
+  if (statement.kind == MessageKind::kAbandonment) {
+    f.only({"round_key_erased"});
+  } else {
+    f.only({"round_key_erased", "sum"});
+    out.found = static_cast<Found>(f.choice("sum", kFound));
+  }
+  out.key_erased = f.flag("round_key_erased");
+  return out;
 }
 
 }  // namespace muffle::release

@@ -153,6 +153,17 @@ std::vector<OpenedBy> Summation::opened() const {
   return out;
 }
 
+std::vector<std::size_t> Summation::wrong_stand_ins() const {
+  std::vector<std::size_t> out;
+  for (std::size_t h = 0; h < opened_.size(); ++h) {
+    if (opened_[h]) continue;
+    for (const std::size_t wrong : stand_ins_.wrong(h)) out.push_back(wrong);
+  }
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  return out;
+}
+
 privacy::NoisySum Summation::finish() && {
   for (std::size_t i = 0; i < added_.size(); ++i) {
     if (!added_[i])

@@ -58,6 +58,7 @@ void StandIns::take(const AskedRound& request, const SignedHeader& header) {
                      fmt::format("'{}' stands in for '{}', who is not said to be missing.", name,
                                  round_.proposal.holders[missing].holder.name));
   given_[*holder] = Given{header.id(), std::move(body)};
+  asked_ = request.missing.size();
 }
 
 const StandIn::Missing* StandIns::of(std::size_t holder, std::size_t missing) const {
@@ -68,37 +69,89 @@ const StandIn::Missing* StandIns::of(std::size_t holder, std::size_t missing) co
   return at == list.end() ? nullptr : &*at;
 }
 
-std::vector<Sha256Digest> StandIns::used(std::size_t missing) const {
-  const auto needed = given_.size() - static_cast<std::size_t>(round_.proposal.parties.missing_holders);
-  std::vector<Sha256Digest> out;
-  for (std::size_t h = 0; h < given_.size() && out.size() < needed; ++h) {
-    if (of(h, missing) != nullptr) out.push_back(given_[h]->id);
+std::vector<std::size_t> StandIns::givers(std::size_t missing) const {
+  std::vector<std::size_t> out;
+  for (std::size_t h = 0; h < given_.size(); ++h) {
+    if (of(h, missing) != nullptr) out.push_back(h);
   }
-  if (out.size() < needed || !round_.shares_keys()) out.clear();
+  return out;
+}
+
+crypto::StreamKey StandIns::key_of(std::size_t site, std::size_t missing,
+                                   const std::vector<std::size_t>& from) const {
+  const HolderKey& absent = round_.proposal.holders[missing];
+  const Contribution contribution =
+      read_contribution(seal_.seal.contributions[site], given_.size(), round_.shares_keys());
+  std::vector<crypto::StreamKey::Share> shares;
+  for (const std::size_t h : from) shares.push_back({h, of(h, missing)->shares[site]});
+  return crypto::StreamKey::rebuild(shares, {round_.id, round_.proposal.sites[seal_.sites[site]].key,
+                                             absent.holder.key, contribution.point, absent.point});
+}
+
+bool StandIns::has_committed(std::size_t site, std::size_t missing, const crypto::StreamKey& key) const {
+  return key.commitment() ==
+         read_contribution(seal_.seal.contributions[site], given_.size(), round_.shares_keys())
+             .commitments[missing];
+}
+
+bool StandIns::make_all_keys(std::size_t missing, const std::vector<std::size_t>& from) const {
+  for (std::size_t s = 0; s < seal_.sites.size(); ++s) {
+    if (!has_committed(s, missing, key_of(s, missing, from))) return false;
+  }
+  return true;
+}
+
+std::vector<std::size_t> StandIns::counted(std::size_t missing) const {
+  const auto needed = given_.size() - static_cast<std::size_t>(round_.proposal.parties.missing_holders);
+  const std::vector<std::size_t> all = givers(missing);
+  if (all.size() < needed || !round_.shares_keys()) return {};
+  // Of ten key holders at most: no more than 45 choices, and mostly the first one is right.
+  std::vector<bool> chosen(all.size());
+  std::fill_n(chosen.begin(), needed, true);
+  do {
+    std::vector<std::size_t> from;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (chosen[i]) from.push_back(all[i]);
+    }
+    if (make_all_keys(missing, from)) return from;
+  } while (std::prev_permutation(chosen.begin(), chosen.end()));
+  if (all.size() + asked_ < given_.size()) return {};  // more may come
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(needed)};
+}
+
+std::vector<Sha256Digest> StandIns::used(std::size_t missing) const {
+  std::vector<Sha256Digest> out;
+  for (const std::size_t h : counted(missing)) out.push_back(given_[h]->id);
+  return out;
+}
+
+std::vector<std::size_t> StandIns::wrong(std::size_t missing) const {
+  const std::vector<std::size_t> right = counted(missing);
+  std::vector<std::size_t> out;
+  if (right.empty()) return out;
+  for (const std::size_t h : givers(missing)) {
+    if (std::ranges::count(right, h) > 0) continue;
+    std::vector<std::size_t> from = right;
+    from.back() = h;
+    if (!make_all_keys(missing, from)) out.push_back(h);
+  }
   return out;
 }
 
 void StandIns::take_off(std::size_t missing, std::span<std::uint64_t> total) const {
-  const HolderKey& absent = round_.proposal.holders[missing];
-  const std::size_t needed = used(missing).size();
-  require(needed > 0, "the part of a key holder was to be made of too few shares: this is a bug in muffle.");
+  const std::vector<std::size_t> from = counted(missing);
+  require(!from.empty(),
+          "the part of a key holder was to be made of too few shares: this is a bug in muffle.");
   std::vector<std::uint64_t> streams(total.size());
   for (std::size_t s = 0; s < seal_.sites.size(); ++s) {
-    const SignedHeader& header = seal_.seal.contributions[s];
-    const crypto::SignerKey& site = round_.proposal.sites[seal_.sites[s]];
-    const Contribution contribution = read_contribution(header, given_.size(), round_.shares_keys());
-    std::vector<crypto::StreamKey::Share> shares;
-    for (std::size_t h = 0; h < given_.size() && shares.size() < needed; ++h) {
-      if (const StandIn::Missing* m = of(h, missing)) shares.push_back({h, m->shares[s]});
-    }
-    crypto::StreamKey key = crypto::StreamKey::rebuild(
-        shares, {round_.id, site.key, absent.holder.key, contribution.point, absent.point});
+    crypto::StreamKey key = key_of(s, missing, from);
+    const std::string& site = round_.proposal.sites[seal_.sites[s]].name;
     require_stand_in(
-        key.commitment() == contribution.commitments[missing],
+        has_committed(s, missing, key),
         fmt::format("What the stand-ins have of the key of '{}' with '{}', who is missing, does not "
                     "make the key that '{}' has committed to: a key holder gave a wrong share, or the "
                     "site shared another key. There is no release.",
-                    site.name, absent.holder.name, site.name));
+                    site, round_.proposal.holders[missing].holder.name, site));
     std::move(key).add_to(streams);
   }
   for (std::size_t n = 0; n < total.size(); ++n) total[n] -= streams[n];

@@ -11,7 +11,7 @@ namespace muffle::round::coordinator {
 Next Sealing::receive(Act& act, Received&& received) {
   act.seal.look(std::move(received));
   if (const auto sent = act.seal.sent(act.out))
-    return {Opening(std::make_unique<Sealed>(act.round, *sent), act)};
+    return {Opening(std::make_unique<Sealed>(act.round, release::SealedRound(act.round, *sent)), act)};
   return {Collecting(act)};
 }
 
@@ -64,7 +64,8 @@ Next Collecting::decide(Act& act) {
     return {Through()};
   }
   std::string bytes = make_seal(act.round, act.job.key, std::move(contributions));
-  auto sealed = std::make_unique<Sealed>(act.round, release::parse_message(bytes, "the seal").header);
+  auto sealed = std::make_unique<Sealed>(
+      act.round, release::SealedRound(act.round, release::parse_message(bytes, "the seal").header));
   act.out.push_back(act.seal.bind(std::move(bytes)));
   missing.insert(missing.end(), declined.begin(), declined.end());
   act.report.done.push_back(

@@ -92,6 +92,11 @@ Next Hearing::receive(Act& act, Received&& received) {
   const std::vector<std::string> names = names_of(act, missing);
   const std::vector<release::OpenedBy> opened = sealed->sum.opened();
   const bool all = std::ranges::all_of(missing, [&](std::size_t h) { return !opened[h].stand_ins.empty(); });
+  for (const std::size_t h : sealed->sum.wrong_stand_ins())
+    act.report.aside.push_back(
+        fmt::format("{}: it has shares that do not make the keys which sites have committed to. Others were "
+                    "enough; find out why",
+                    release::stand_in_name(act.round.id, p.holders[h].holder.key)));
   if (all) {
     act.report.done.push_back(fmt::format("others stood in for {}", fmt::join(names, ", ")));
   } else {

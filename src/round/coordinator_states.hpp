@@ -60,15 +60,6 @@ struct Act {
   Letters out{};
 };
 
-/// A seal, and what is added up under it; they stay where they are.
-struct Sealed {
-  Sealed(const ProposedRound& round, const release::SignedHeader& header)
-      : seal(round, header), sum(round, seal) {}
-
-  release::SealedRound seal;
-  release::Summation sum;
-};
-
 struct Next;
 
 /// What it has said, and what lies about under the round's names.

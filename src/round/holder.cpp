@@ -41,8 +41,17 @@ Act::Act(const ProposedRound& proposed, const HolderJob& given)
   if (job.clock.now() > round.proposal.last_day()) erase_shares();
 }
 
+bool Act::holds_another_key() const {
+  if (!job.has_round_key(own.number)) return false;
+  try {
+    return job.round_key(own.number).point() != own.point;
+  } catch (const ConfigError&) {  // no key, or none that may be used: it serves no round
+    return false;
+  }
+}
+
 void Act::erase_key() {
-  job.erase_round_key(own.number);
+  if (!holds_another_key()) job.erase_round_key(own.number);
   if (!journal.state().erased(own.point))
     journal.add({release::JournalEntry::Kind::kErased, round.id, own.point, MessageKind::kSeal, {}});
 }
@@ -79,11 +88,13 @@ void Act::take_seal(Received&& received) {
                   own.number, to_hex(*known), to_hex(seal->id)));
 }
 
-bool Act::give_receipt(const release::SignedHeader& statement) {
-  if (receipt.sent(out)) return false;
-  out.push_back(receipt.bind(
-      release::message_bytes(release::sign(release::receipt_of(round, statement, true), job.key))));
-  return true;
+void Act::give_receipt(const release::SignedHeader& statement, std::optional<release::Found> found) {
+  const release::SignedHeader header = release::receipt_of(round, statement, {true, found});
+  out.push_back(receipt.bind(release::message_bytes(release::sign(header, job.key))));
+}
+
+void Act::acknowledge_abandonment() {
+  if (!receipt.sent(out)) give_receipt(abandonment.value(), std::nullopt);
 }
 
 }  // namespace holder

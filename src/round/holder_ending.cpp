@@ -20,23 +20,20 @@ Next Ending::receive(Act& act, Received&& received) {
   if (!end.wants().empty()) return {};
   if (!end.statement()) return await_release(act);
   act.erase_shares();
-  if (!act.round.last()) return {AwaitingNext{*end.statement(), NextProposal(act.round)}};
-  if (act.give_receipt(*end.statement())) act.report.done.push_back("the round is released; sent a receipt");
-  return {Through()};
+  return verify(act, Published(act.round, end));
 }
 
 Next AwaitingNext::receive(Act& act, Received&& received) {
   proposal.receive(std::move(received));
   if (!proposal.wants().empty()) return {};
   report_next(act.round, proposal, act.job.clock, act.report);
-  if (act.give_receipt(statement)) act.report.done.push_back("the round has its sum; sent a receipt");
   return {Through()};
 }
 
 Next await_release(Act& act) {
   if (act.abandonment) {
     act.erase_shares();
-    act.give_receipt(*act.abandonment);  // bound: nobody is stood in for any more, also if it is hidden later
+    act.acknowledge_abandonment();  // bound: nobody is stood in for any more, also if it is hidden later
     act.report.lost = true;
     act.report.done.push_back(fmt::format("the coordinator has abandoned the round ({}), after this opening",
                                           name_of(release::check_abandonment(act.round, *act.abandonment))));

@@ -23,7 +23,7 @@ Next obey(Act& act, release::AbandonCode code) {
   act.report.done.push_back(fmt::format(
       "the coordinator has abandoned the round ({}): nothing is opened, and round key {} is erased",
       name_of(code), act.own.number));
-  act.give_receipt(*act.abandonment);
+  act.acknowledge_abandonment();
   return {Through()};
 }
 

@@ -4,15 +4,19 @@
 //      |  |                              [after the first round: whom it asks]
 //      |  `--abandoned, or over--> erased
 //      `--opened--> opened --> ending --no release yet--> [standing in] --> waits
-//                                  `--released--> a receipt [--> awaiting the next round]
+//                                  `--released--> verifying --> a receipt [--> awaiting the next round]
+//                                                      `--wrong--> a receipt that says so --> objecting
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "bound_message.hpp"
+#include "muffle/release/round_release.hpp"
 #include "muffle/round/parties.hpp"
 #include "role_machine.hpp"
 #include "role_parts.hpp"
@@ -27,12 +31,16 @@ struct Act {
   Act(const ProposedRound& round, const HolderJob& job);
 
   bool is_over() const { return job.clock.now() > round.proposal.open_until; }
+  /// The round's own: what lies under its number in a folder that was mixed up may be another round's.
   void erase_key();
+  bool holds_another_key() const;
   void erase_shares();
   /// Notes the seal once it is there. @throws ProtocolError  it is none, or a second one.
   void take_seal(Received&& received);
-  /// The receipt for the round's end; what is there of it was looked at. @returns whether it is a new one
-  bool give_receipt(const release::SignedHeader& statement);
+  /// The receipt for the round's end, of which there is none yet. @param found  of an abandonment: none
+  void give_receipt(const release::SignedHeader& statement, std::optional<release::Found> found);
+  /// That for an abandonment, unless it was given.
+  void acknowledge_abandonment();
 
   /// A later round's place in its release, which is opened once, whatever proposals there are for it. In the
   /// journal it stands where a round key does.
@@ -128,18 +136,72 @@ struct StandingIn {
   std::vector<std::size_t> opened{};
 };
 
+/// What was published: the sum or, of the last round, the release.
+struct Published {
+  Published(const ProposedRound& round, const RoundEnd& end);
+
+  release::SignedHeader statement;
+  std::vector<release::OpenedBy> opened{};  ///< by key holder, as it says
+  std::string muffle_version{};             ///< of the release
+};
+
+/// Of a release of several rounds: reads those before the last.
+struct ReadingEarlier {
+  static constexpr std::string_view kName = "reading earlier rounds";
+  std::vector<Wanted> wants() const { return wanted_of(earlier); }
+  Next receive(Act& act, Received&& received);
+
+  Published published;
+  release::EarlierRounds earlier;
+};
+
+/// Adds the round up, from the contributions and openings that what was published says that it is made of,
+/// one at a time.
+struct Verifying {
+  static constexpr std::string_view kName = "verifying";
+  Verifying(const Act& act, Published&& said, std::vector<release::EndedRound>&& rounds);
+  std::vector<Wanted> wants() const { return {parts.back().wanted}; }
+  Next receive(Act& act, Received&& received);
+  Next decide(Act& act);
+
+  struct Part {
+    enum class Kind { kRequest, kOpening, kStandIn, kContribution };
+    Kind kind = Kind::kRequest;
+    Wanted wanted{};
+  };
+  /// @throws ProtocolError  it is none of what was published.
+  void add(const Act& act, Part::Kind kind, const release::Message& message);
+
+  Published published;
+  std::vector<release::EndedRound> earlier;
+  std::unique_ptr<Sealed> sealed;
+  std::set<Sha256Digest> needed{};  ///< ids of messages that are still to be added
+  std::vector<Part> parts{};        ///< to look at, the last first
+  std::optional<release::AskedRound> request{};
+};
+
+/// What was published is not what the messages add up to, and its receipt says so.
+struct Objecting {
+  static constexpr std::string_view kName = "objecting";
+  Objecting(const Act& act, std::string reason) : own(act.receipt.wants()), why(std::move(reason)) {}
+  std::vector<Wanted> wants() const { return {own}; }
+  Next receive(Act& act, Received&& received);
+
+  Wanted own;
+  std::string why;
+};
+
 /// The round has its sum.
 struct AwaitingNext {
   static constexpr std::string_view kName = "awaiting the next round";
   std::vector<Wanted> wants() const { return proposal.wants(); }
   Next receive(Act& act, Received&& received);
 
-  release::SignedHeader statement;  ///< of the sum
   NextProposal proposal;
 };
 
-using State =
-    std::variant<Looking, Sealing, AfterTheFirst, Asking, Opened, Ending, StandingIn, AwaitingNext, Through>;
+using State = std::variant<Looking, Sealing, AfterTheFirst, Asking, Opened, Ending, StandingIn,
+                           ReadingEarlier, Verifying, Objecting, AwaitingNext, Through>;
 struct Next {
   std::optional<State> state{};
 };
@@ -152,5 +214,11 @@ Next open(Act& act);
 Next await_release(Act& act);
 /// And if not: waits, until the round's last day.
 Next wait(Act& act);
+/// What was published is there: unless it has given its receipt, it adds the round up first.
+Next verify(Act& act, Published&& published);
+/// Gives its receipt, which is no objection.
+Next give_receipt(Act& act, const release::SignedHeader& statement, release::Found found);
+/// After its receipt.
+Next go_on(Act& act);
 
 }  // namespace muffle::round::holder

@@ -39,6 +39,15 @@ class Gathered {
   std::vector<std::optional<Received>> received_;
 };
 
+/// A seal, and what is added up under it; they stay where they are.
+struct Sealed {
+  Sealed(const ProposedRound& round, release::SealedRound sealed)
+      : seal(std::move(sealed)), sum(round, seal) {}
+
+  release::SealedRound seal;
+  release::Summation sum;
+};
+
 /// Why the coordinator has given the round up; none: it has not. What only lies under that name is none.
 std::optional<release::AbandonCode> abandoned(const ProposedRound& round, const Received& abandonment);
 

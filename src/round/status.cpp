@@ -8,12 +8,10 @@
 #include <set>
 
 #include "muffle/core/error.hpp"
-#include "muffle/core/html_text.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
-#include "muffle/round/draft.hpp"
 
 namespace muffle::round {
 namespace {
@@ -116,41 +114,18 @@ std::string stage_of(const RoundStatus& s, std::size_t contributed, std::size_t 
              : "the deadline has passed: the coordinator seals.";
 }
 
-std::string stand_ins_in_words(const RoundStatus& s) {
-  return s.stand_in_until == 0 ? "" : ", stand-ins until " + date_in_words(s.stand_in_until);
+/// What a key holder's receipt says of the release, or of the round's sum.
+const char* words_of(release::Found found) {
+  switch (found) {
+    case release::Found::kSame:
+      return "; has verified what was published";
+    case release::Found::kNotAllThere:
+      return "; has a receipt for what was published, unverified";
+    case release::Found::kOther:
+      return "; OBJECTS: what was published is not what the messages add up to. Verify it (--evidence)";
+  }
+  return "";
 }
-
-/// Empty where the release has one round.
-std::string of_rounds(const RoundStatus& s) {
-  return s.rounds > 1 ? fmt::format(" (round {} of {})", s.number, s.rounds) : "";
-}
-
-std::string rows(const char* role, const std::vector<RoundStatus::Party>& parties) {
-  std::string out;
-  for (const RoundStatus::Party& p : parties)
-    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n", html_escaped(p.name),
-                       role, p.answered ? "done" : "open", html_escaped(p.state));
-  return out;
-}
-
-std::string aside_list(const std::vector<SetAside>& aside) {
-  if (aside.empty()) return {};
-  std::string out = "<p>Kept aside:</p>\n<ul>\n";
-  for (const SetAside& a : aside)
-    out += fmt::format("<li><code>{}</code>: {}</li>\n", html_escaped(a.name), html_escaped(a.why));
-  return out + "</ul>\n";
-}
-
-constexpr char kStyle[] =
-    ":root{color-scheme:light dark;--line:#ccd;--done:#17693a;--open:#8a5a00}\n"
-    "@media(prefers-color-scheme:dark){:root{--line:#445;--done:#7ddba3;--open:#f0c060}}\n"
-    "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2rem;overflow-wrap:anywhere}\n"
-    "table{border-collapse:collapse;width:100%;table-layout:fixed}\n"
-    "th:nth-child(1){width:42%}th:nth-child(2){width:20%}\n"
-    "th,td{text-align:left;vertical-align:top;padding:.35rem .6rem .35rem 0;border-bottom:1px solid "
-    "var(--line);overflow-wrap:anywhere}\n"
-    ".done{color:var(--done)}.open{color:var(--open)}code{font-size:.95em;overflow-wrap:anywhere}\n";
 
 }  // namespace
 
@@ -259,12 +234,15 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
   std::set<crypto::SitePublicKey> parties;
   for (const crypto::SignerKey& site : p.sites) parties.insert(site.key);
   for (const release::HolderKey& h : p.holders) parties.insert(h.holder.key);
+  std::map<crypto::SitePublicKey, release::Found> found;
   for (const crypto::SitePublicKey& party : parties)
     (void)reader.take(release::receipt_name(round.id, party), [&](const SignedHeader& header) {
       require_sender(header, party);
       if (!statement && !abandonment) throw ProtocolError("there is no release that it could be of.");
       const bool of_release = statement && header.answers == statement->id();
-      (void)release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
+      const release::Receipt receipt =
+          release::check_receipt(round, of_release || !abandonment ? *statement : *abandonment, header);
+      if (receipt.found) found[party] = *receipt.found;
     });
   reader.set_others_aside();
   if (out.released) {  // a site has the release, and need not have what it was made of
@@ -273,6 +251,10 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
       if (!party.answered && (!request || std::ranges::count(request->missing, h) == 0))
         party = {party.name, true, "opened, and its opening is not here"};
     }
+  }
+  for (std::size_t h = 0; h < out.holders.size(); ++h) {
+    const auto said = found.find(p.holders[h].holder.key);
+    if (said != found.end()) out.holders[h].state += words_of(said->second);
   }
   if (code && !out.released) {
     for (auto* parties_of : {&out.sites, &out.holders}) {
@@ -288,45 +270,6 @@ RoundStatus read_status(Exchange& exchange, const ProposedRound& round, std::uin
                         name_of(*code))
                   : stage_of(out, contributed, opened, request ? request->missing.size() : 0);
   return out;
-}
-
-std::string status_text(const RoundStatus& s) {
-  std::string out = fmt::format("round {}: {}{}\n  {}\n", s.id, s.title, of_rounds(s), s.stage);
-  out += fmt::format("  contributions until {}; openings until {}{}; now {}\n",
-                     date_in_words(s.contribute_until), date_in_words(s.open_until), stand_ins_in_words(s),
-                     date_in_words(s.now));
-  std::size_t widest = 20;
-  for (const auto* parties : {&s.sites, &s.holders}) {
-    for (const RoundStatus::Party& party : *parties) widest = std::max(widest, party.name.size());
-  }
-  for (const RoundStatus::Party& site : s.sites)
-    out += fmt::format("  site        {:{}} {}\n", site.name, widest, site.state);
-  for (const RoundStatus::Party& holder : s.holders)
-    out += fmt::format("  key holder  {:{}} {}\n", holder.name, widest, holder.state);
-  for (const SetAside& aside : s.set_aside)
-    out += fmt::format("  kept aside  {}: {}\n", printable(aside.name), printable(aside.why));
-  return out;
-}
-
-std::string status_html(const std::vector<RoundStatus>& rounds, const std::vector<SetAside>& aside) {
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Rounds</title>\n"
-      "<style>\n{}</style>\n</head>\n<body>\n<h1>Rounds</h1>\n",
-      kStyle);
-  if (rounds.empty()) out += "<p>There is no proposal yet.</p>\n";
-  for (const RoundStatus& s : rounds) {
-    out += fmt::format(
-        "<h2>{} <code>{}</code></h2>\n<p><strong>{}</strong></p>\n<p>Contributions until {}, openings until "
-        "{}{}. As of {}. Fewer than {} contributions make no release.</p>\n"
-        "<table>\n<tr><th>Party</th><th>Role</th><th>State</th></tr>\n{}{}</table>\n",
-        html_escaped(s.title + of_rounds(s)), s.id, html_escaped(s.stage), date_in_words(s.contribute_until),
-        date_in_words(s.open_until), stand_ins_in_words(s), date_in_words(s.now), s.least,
-        rows("site", s.sites), rows("key holder", s.holders));
-    out += aside_list(s.set_aside);
-  }
-  if (!aside.empty()) out += "<h2>Of no round</h2>\n" + aside_list(aside);
-  return out + "</body>\n</html>\n";
 }
 
 }  // namespace muffle::round

@@ -10,6 +10,8 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/journal.hpp"
+#include "muffle/release/round_release.hpp"
+#include "muffle/round/status.hpp"
 #include "round/consortium.hpp"
 #include "support/expect_error.hpp"
 
@@ -226,6 +228,79 @@ TEST(Roles, AKeyThatMustNotBeKeptGoesBeforeAnythingIsReceived) {
   const auto role = make_holder(r.c.round, job);
   EXPECT_TRUE(r.c.erased.contains(2));
   EXPECT_EQ(role->state(), "looking");
+}
+
+TEST(Roles, AnotherKeyUnderTheSameNumberIsNotErased) {
+  RoundByHand r;
+  HolderJob job = r.c.job_of_holder(0, r.c.round.proposal.open_until + 1);
+  job.round_key = [&](std::uint64_t) { return r.c.world.round_key(1); };
+  (void)make_holder(r.c.round, job);
+  EXPECT_TRUE(r.c.erased.empty());
+  job.round_key = [](std::uint64_t) -> crypto::ExchangeKey { throw ConfigError("it is damaged."); };
+  (void)make_holder(r.c.round, job);
+  EXPECT_EQ(r.c.erased, std::set<std::size_t>{0}) << "of no use to any round";
+}
+
+Receipt receipt_of_holder(const RoundByHand& r, std::size_t h) {
+  const std::string name = receipt_name(r.c.round.id, r.c.world.holders[h].public_key());
+  const std::string statement = release_statement_name(r.c.round.id);
+  return check_receipt(r.c.round, parse_message(r.post.at(statement), statement).header,
+                       parse_message(r.post.at(name), name).header);
+}
+
+TEST(Roles, AKeyHolderAddsTheRoundUpBeforeItGivesAReceipt) {
+  RoundByHand r;
+  for (std::size_t i = 0; i < 4; ++i) r.site(i, r.c.before());
+  r.coordinator(r.c.before());
+  for (std::size_t h = 0; h < 3; ++h) r.holder(h, r.c.before());
+  r.coordinator(r.c.before());
+  StepReport report = r.holder(0, r.c.before());
+  EXPECT_EQ(report.done, std::vector<std::string>{"the round is released; sent a receipt: contributions and "
+                                                  "openings add up to it"});
+  EXPECT_EQ(receipt_of_holder(r, 0).found, Found::kSame);
+  EXPECT_TRUE(r.holder(0, r.c.before()).done.empty()) << "once";
+  // One contribution has not come this far, or is damaged: nothing can be told.
+  const std::string contribution = r.c.contribution_of(2), kept = r.post.at(contribution);
+  r.post.at(contribution).back() ^= 1;
+  report = r.holder(1, r.c.before());
+  EXPECT_NE(report.done.at(0).find("unverified"), std::string::npos) << report.done.at(0);
+  EXPECT_EQ(report.aside.size(), 1u);
+  EXPECT_EQ(receipt_of_holder(r, 1).found, Found::kNotAllThere);
+  r.post.at(contribution) = kept;
+  // The coordinator signs another release than it has added up.
+  const std::string release = release_name(r.c.round.id), statement = release_statement_name(r.c.round.id);
+  const SealedRound seal(r.c.round, parse_message(r.post.at(seal_name(r.c.round.id)), "the seal").header);
+  Artifact other = r.released();
+  other.values[0] += 1;
+  r.post[release] = artifact_bytes(other);
+  r.post[statement] =
+      message_bytes(sign(release_statement_of(r.c.round, seal, r.post[release]), r.c.world.coordinator));
+  for (int twice = 0; twice < 2; ++twice)
+    expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to", "receipt"},
+                 [&] { r.holder(2, r.c.before()); });
+  EXPECT_EQ(receipt_of_holder(r, 2).found, Found::kOther);
+  for (const auto& [name, bytes] : r.post) {
+    if (name != proposal_name(r.c.round.id)) r.c.exchange->put(name, bytes);
+  }
+  const RoundStatus status = read_status(*r.c.exchange, r.c.round, r.c.before());
+  EXPECT_TRUE(status.holders[2].state.starts_with("opened; OBJECTS")) << status.holders[2].state;
+}
+
+TEST(Roles, AKeyHolderAddsStandInsUpAsWell) {
+  RoundByHand r(1, {4, 4, 3, 1, 4, 1, 1});
+  for (std::size_t i = 0; i < 4; ++i) r.site(i, r.c.before());
+  r.coordinator(r.c.before());
+  const std::uint64_t late = r.c.round.proposal.open_until + 1;
+  for (std::size_t h = 0; h < 3; ++h) r.holder(h, r.c.before());
+  r.coordinator(late);
+  for (std::size_t h = 0; h < 3; ++h) r.holder(h, late);
+  r.coordinator(late);
+  ASSERT_TRUE(r.post.contains(release_name(r.c.round.id)));
+  r.holder(0, late);
+  EXPECT_EQ(receipt_of_holder(r, 0).found, Found::kSame);
+  r.post.erase(stand_in_name(r.c.round.id, r.c.world.holders[1].public_key()));
+  r.holder(2, late);
+  EXPECT_EQ(receipt_of_holder(r, 2).found, Found::kNotAllThere);
 }
 
 TEST(Roles, WhatComesWhileRecordsAreSummedIsSeenBeforeTheCharge) {

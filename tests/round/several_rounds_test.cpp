@@ -354,6 +354,8 @@ TEST(SeveralRounds, VerifyNoticesASumThatIsNone) {
   const std::string forged = message_bytes(sign(sum.header, s.c.world.coordinator, sum.numbers), sum.numbers);
   fs::remove(s.c.folder / "exchange" / name);
   s.c.exchange->put(name, forged);
+  expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to"},
+               [&] { s.holder(0, 1); });
   for (std::size_t r = 1; r < 3; ++r) {
     s.propose();
     s.run(r);

@@ -137,6 +137,40 @@ TEST(StandIns, AWrongShareIsFoundByTheSitesCommitment) {
                [&] { (void)std::move(sum).finish(); });
 }
 
+TEST(StandIns, AWrongShareEndsNoRoundWhereEnoughRightOnesAre) {
+  const Sealed s({3, 3, 2, 1, 8, 1, 2});
+  const AskedRound request = s.ask({2});
+  const std::vector<std::size_t> there{0, 1, 3, 4, 5, 6, 7};
+  for (const std::size_t liar : {0u, 4u, 7u}) {
+    SCOPED_TRACE(liar);
+    Summation sum = s.sum(there);
+    const auto give = [&](std::size_t h) {
+      SignedHeader given = s.stand_in(h, request);
+      auto& share = given.body["missing"][0]["shares"][1];
+      if (h == liar) share = std::string(64, share.get<std::string>()[0] == 'a' ? 'b' : 'a');
+      sum.take_stand_in(request, sign(std::move(given), s.world.holders[h]));
+    };
+    for (const std::size_t h : there) {
+      if (h != 1) give(h);
+    }
+    EXPECT_TRUE(sum.opened()[2].stand_ins.empty()) << "six, of which one is wrong: the seventh may come";
+    EXPECT_TRUE(sum.wrong_stand_ins().empty()) << "who, nobody can tell yet";
+    give(1);
+    EXPECT_EQ(sum.opened()[2].stand_ins.size(), 6u);
+    EXPECT_EQ(sum.wrong_stand_ins(), std::vector<std::size_t>{liar});
+    EXPECT_EQ(bare(s, std::move(sum).finish().values, there), expected(s.round, 3));
+  }
+  // Two are too many: said once nobody is left who could mend it.
+  Summation sum = s.sum(there);
+  for (const std::size_t h : there) {
+    SignedHeader given = s.stand_in(h, request);
+    if (h < 2) given.body["missing"][0]["shares"][1] = std::string(64, 'a');
+    sum.take_stand_in(request, sign(std::move(given), s.world.holders[h]));
+  }
+  expect_error(ExitCode::kProtocol, {"'site1'", "does not make the key"},
+               [&] { (void)std::move(sum).finish(); });
+}
+
 TEST(StandIns, ForgedForeignAndDoubledStandInsAreRefused) {
   const Sealed s, elsewhere;
   const AskedRound request = s.ask({1});

@@ -458,7 +458,7 @@ TEST(Steps, TheStatusBelievesNoName) {
   EXPECT_TRUE(status.released);
   EXPECT_TRUE(status.set_aside.empty());
   SignedHeader receipt{.kind = MessageKind::kReceipt, .round = c.round.id, .answers = Sha256Digest{1}};
-  receipt.body = {{"round_key_erased", true}};
+  receipt.body = {{"round_key_erased", true}, {"sum", "verified"}};
   put(receipt_name(c.round.id, c.world.sites[0].public_key()),
       message_bytes(sign(std::move(receipt), c.world.sites[0])));
   status = read_status(*c.exchange, c.round, c.before());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +35,20 @@ SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code);
 /// @throws ProtocolError  it is of another round, or not the coordinator's.
 AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header);
 
-/// A key holder has seen the round's release, or its abandonment, and its round key is erased.
-/// @param statement  of the one or the other @returns what it signs
-SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, bool key_erased);
-/// @returns whether the sender says that its round key is erased.
+/// What a party has found that added the round up by itself, from contributions and openings.
+enum class Found {
+  kSame,         ///< the coordinator's release, or its sum
+  kNotAllThere,  ///< it has not all of the messages
+  kOther,        ///< something else: an objection, which anybody can check
+};
+/// A party has seen the round's release, its sum, or its abandonment.
+struct Receipt {
+  bool key_erased = false;       ///< its round key, and shares of others'
+  std::optional<Found> found{};  ///< of an abandonment: none
+};
+/// @param statement  of the release, the sum or the abandonment @returns what it signs
+SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, const Receipt& receipt);
 /// @throws ProtocolError  it answers another statement, or is of nobody in the round.
-bool check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header);
+Receipt check_receipt(const ProposedRound& round, const SignedHeader& statement, const SignedHeader& header);
 
 }  // namespace muffle::release

@@ -80,9 +80,12 @@ class StandIns {
   /// @throws ProtocolError  it answers another request, is of nobody who could answer it, stands in for
   /// others than it names, or was there already.
   void take(const AskedRound& request, const SignedHeader& header);
-  /// Ids of those that count for a missing key holder: m - f, the first in the proposal's order. Empty: too
-  /// few are there.
+  /// Ids of those that count for a missing key holder: m - f, in the proposal's order, whose shares make the
+  /// keys that all sealed sites have committed to. Empty: too few are there. If all are, and none make these
+  /// keys: the first m - f.
   std::vector<Sha256Digest> used(std::size_t missing) const;
+  /// By their place: who gave a share for a missing one that does not go with those that count.
+  std::vector<std::size_t> wrong(std::size_t missing) const;
   /// Takes the streams of a missing key holder off. @throws ProtocolError  the shares make other keys than
   /// the sites have committed to.
   void take_off(std::size_t missing, std::span<std::uint64_t> total) const;
@@ -94,10 +97,18 @@ class StandIns {
   };
   /// Its shares for the missing one; null: it gives none.
   const StandIn::Missing* of(std::size_t holder, std::size_t missing) const;
+  std::vector<std::size_t> givers(std::size_t missing) const;
+  /// Those whose shares count, as used() has it.
+  std::vector<std::size_t> counted(std::size_t missing) const;
+  /// Of a sealed site, by its place in the seal: the key that these holders' shares make.
+  crypto::StreamKey key_of(std::size_t site, std::size_t missing, const std::vector<std::size_t>& from) const;
+  bool has_committed(std::size_t site, std::size_t missing, const crypto::StreamKey& key) const;
+  bool make_all_keys(std::size_t missing, const std::vector<std::size_t>& from) const;
 
   const ProposedRound& round_;
   const SealedRound& seal_;
   std::vector<std::optional<Given>> given_;  ///< by holder
+  std::size_t asked_ = 0;                    ///< key holders who are said to be missing
 };
 
 /// How one key holder's part of the sum came to be.
@@ -120,6 +131,8 @@ class Summation {
   void take_stand_in(const AskedRound& request, const SignedHeader& stand_in);
   /// By key holder. Those without an opening and with too few stand-ins have neither.
   std::vector<OpenedBy> opened() const;
+  /// Key holders whose shares for a missing one were wrong, and were not needed, by their place.
+  std::vector<std::size_t> wrong_stand_ins() const;
   /// Sites, by name, whose MACs a holder says are wrong. If so, its masks are still in the sum, which is then
   /// uniform; if not, the key holder lies, and ends no round by that: finish() tells which.
   const std::vector<std::string>& objections() const { return objections_; }

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "holder_states.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/release/message_names.hpp"
+
+namespace muffle::round::holder {
+namespace {
+
+using release::Found;
+
+Sha256Digest digest_of(const std::string& hex) {
+  Sha256Digest out{};
+  if (!crypto::from_hex(hex, out))
+    throw ProtocolError("the release names a message by something that is no hash. Nothing was revealed.");
+  return out;
+}
+
+/// @throws ProtocolError  it is not what was published.
+void require_same(const Act& act, const Published& published, Sealed&& sealed,
+                  const std::vector<release::EndedRound>& earlier) {
+  const std::vector<release::OpenedBy> opened = sealed.sum.opened();
+  privacy::NoisySum sum = std::move(sealed.sum).finish();
+  if (act.round.last()) {
+    const release::Artifact again = release::artifact_of_round(act.round, sealed.seal, earlier, opened,
+                                                               std::move(sum), published.muffle_version);
+    release::check_release_statement(act.round, sealed.seal.id, published.statement,
+                                     release::artifact_bytes(again));
+    return;
+  }
+  const std::vector<std::uint64_t> numbers(sum.values.begin(), sum.values.end());
+  const release::SignedHeader again =
+      release::sign(release::sum_of(act.round, sealed.seal, opened, sum.is_private), act.job.key, numbers);
+  if (again.body != published.statement.body || again.numbers_sha256 != published.statement.numbers_sha256)
+    throw ProtocolError("contributions and openings add up to another sum.");
+}
+
+}  // namespace
+
+Published::Published(const ProposedRound& round, const RoundEnd& end) : statement(end.statement().value()) {
+  if (!round.last()) {
+    for (const Sha256Digest& id : release::read_sum(statement, round.proposal.holders.size()).openings)
+      opened.push_back({id, {}});
+    return;
+  }
+  const release::Artifact artifact = release::parse_artifact(end.release(), release::release_name(round.id));
+  muffle_version = artifact.muffle_version;
+  if (!artifact.round || artifact.round->holders.size() != round.proposal.holders.size()) return;
+  for (const release::RoundRecord::Holder& holder : artifact.round->holders) {
+    release::OpenedBy& by = opened.emplace_back();
+    if (!holder.opening.empty()) by.opening = digest_of(holder.opening);
+    for (const std::string& id : holder.stand_ins) by.stand_ins.push_back(digest_of(id));
+  }
+}
+
+Next verify(Act& act, Published&& published) {
+  if (const auto receipt = act.receipt.sent(act.out)) {
+    const bool objects =
+        receipt->answers == published.statement.id() &&
+        release::check_receipt(act.round, published.statement, *receipt).found == Found::kOther;
+    return objects ? Next{Objecting(act, "as was found before.")} : go_on(act);
+  }
+  if (!act.seal) return give_receipt(act, published.statement, Found::kNotAllThere);
+  if (act.round.last() && act.round.proposal.later)
+    return {ReadingEarlier{std::move(published), release::EarlierRounds(act.round)}};
+  return {Verifying(act, std::move(published), {})};
+}
+
+Next ReadingEarlier::receive(Act& act, Received&& received) {
+  try {
+    if (received.refused) throw ProtocolError(*received.refused);
+    if (!received.bytes) return give_receipt(act, published.statement, Found::kNotAllThere);
+    earlier.read(*received.bytes);
+    if (earlier.next()) return {};
+    return {Verifying(act, std::move(published), std::move(earlier).finish())};
+  } catch (const ProtocolError& e) {
+    act.report.aside.push_back(received.name + ": " + e.what());
+    return give_receipt(act, published.statement, Found::kNotAllThere);
+  }
+}
+
+Verifying::Verifying(const Act& act, Published&& said, std::vector<release::EndedRound>&& rounds)
+    : published(std::move(said)),
+      earlier(std::move(rounds)),
+      sealed(std::make_unique<Sealed>(act.round, *act.seal)) {
+  const release::Proposal& p = act.round.proposal;
+  for (std::size_t i = 0; i < sealed->seal.sites.size(); ++i) {
+    const crypto::SitePublicKey& key = p.sites[sealed->seal.sites[i]].key;
+    needed.insert(sealed->seal.seal.contributions[i].id());
+    parts.push_back(
+        {Part::Kind::kContribution, wanted(release::contribution_name(act.round.id, key), act.round.length)});
+  }
+  bool stood_in = false;
+  for (std::size_t h = 0; h < published.opened.size(); ++h) {
+    const release::OpenedBy& by = published.opened[h];
+    needed.insert(by.stand_ins.begin(), by.stand_ins.end());
+    stood_in = stood_in || !by.stand_ins.empty();
+    if (!by.opening) continue;
+    needed.insert(*by.opening);
+    parts.push_back({Part::Kind::kOpening,
+                     wanted(release::opening_name(act.round.id, p.holders[h].holder.key), act.round.length)});
+  }
+  if (!stood_in) return;
+  for (const release::HolderKey& h : p.holders)
+    parts.push_back({Part::Kind::kStandIn, wanted(release::stand_in_name(act.round.id, h.holder.key))});
+  parts.push_back({Part::Kind::kRequest, wanted(release::stand_in_request_name(act.round.id))});
+}
+
+Next Verifying::receive(Act& act, Received&& received) {
+  const Part part = std::move(parts.back());
+  parts.pop_back();
+  try {
+    if (const auto message = message_of(std::move(received))) add(act, part.kind, *message);
+  } catch (const ProtocolError& e) {  // damaged, or somebody else's: as if it were not there
+    act.report.aside.push_back(part.wanted.name + ": " + e.what());
+  }
+  if (parts.empty()) return decide(act);
+  return {};
+}
+
+void Verifying::add(const Act& act, Part::Kind kind, const release::Message& message) {
+  if (kind == Part::Kind::kRequest) {
+    request.emplace(act.round, sealed->seal, message.header);
+    return;
+  }
+  if (!needed.contains(message.header.id())) return;  // what came later does not count
+  switch (kind) {
+    case Part::Kind::kContribution:
+      sealed->sum.add_contribution(message);
+      break;
+    case Part::Kind::kOpening:
+      sealed->sum.take_opening(message);
+      break;
+    case Part::Kind::kStandIn:
+      if (!request) return;
+      sealed->sum.take_stand_in(*request, message.header);
+      break;
+    case Part::Kind::kRequest:
+      break;
+  }
+  needed.erase(message.header.id());
+}
+
+Next Verifying::decide(Act& act) {
+  const release::SignedHeader statement = published.statement;
+  if (!needed.empty()) return give_receipt(act, statement, Found::kNotAllThere);
+  try {
+    require_same(act, published, std::move(*sealed), earlier);
+  } catch (const ProtocolError& e) {
+    act.give_receipt(statement, Found::kOther);
+    return {Objecting(act, e.what())};
+  }
+  return give_receipt(act, statement, Found::kSame);
+}
+
+Next Objecting::receive(Act& act, Received&&) {
+  throw ProtocolError(fmt::format(
+      "what the coordinator has published of round {} is not what its contributions and openings add up to: "
+      "{} This key holder's receipt says so, for all to see. Use it for nothing, and ask the coordinator; "
+      "`muffle verify --evidence` shows anybody.",
+      release::short_id(act.round.id), why));
+}
+
+Next give_receipt(Act& act, const release::SignedHeader& statement, release::Found found) {
+  act.give_receipt(statement, found);
+  act.report.done.push_back(
+      fmt::format("the round {}; sent a receipt{}", act.round.last() ? "is released" : "has its sum",
+                  found == Found::kSame ? ": contributions and openings add up to it"
+                                        : ", unverified: not all contributions and openings are here"));
+  return go_on(act);
+}
+
+Next go_on(Act& act) {
+  if (!act.round.last()) return {AwaitingNext{NextProposal(act.round)}};
+  return {Through()};
+}
+
+}  // namespace muffle::round::holder
