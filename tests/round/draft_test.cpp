@@ -225,7 +225,7 @@ TEST_F(ConsortiumFolder, WhatNobodyCouldSealIsNotProposed) {
   };
   expect_error(ExitCode::kConfig,
                {"could not be sealed", "each of 560 contributions",
-                "With 10 key holders, of whom 2 may be missing, ", "--missing-holders 0"},
+                "With 10 key holders, of whom 2 may be missing, 508 sites", "--missing-holders 0"},
                [&] { (void)drafted({.missing_holders = 2}); });
   EXPECT_EQ(drafted({.sites = few, .missing_holders = 2}).sites.size(), 400u);
   EXPECT_EQ(drafted({.missing_holders = 0}).sites.size(), 560u);
