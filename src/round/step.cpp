@@ -4,7 +4,6 @@
 #include "own_traces.hpp"
 
 namespace muffle::round {
-namespace {
 
 Received find(Exchange& exchange, const Wanted& wanted) {
   Received out{wanted.name};
@@ -19,8 +18,6 @@ Received find(Exchange& exchange, const Wanted& wanted) {
   }
   return out;
 }
-
-}  // namespace
 
 StepReport drive(Role& role, Exchange& exchange) {
   for (std::vector<Wanted> wants = role.wants(); !wants.empty(); wants = role.wants()) {

@@ -13,7 +13,8 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
-#include "step_files.hpp"
+#include "muffle/round/step.hpp"
+#include "role_parts.hpp"
 
 namespace muffle::round {
 namespace {
@@ -106,7 +107,7 @@ class Synchronisation {
     std::set<std::string> out;
     for (const Proposals::Entry& entry : read_proposals(local_).rounds) {
       const release::ProposedRound& round = entry.round;
-      if (!abandoned(round, local_)) continue;
+      if (!abandoned(round, find(local_, wanted(release::abandonment_name(round.id))))) continue;
       for (const crypto::SignerKey& site : round.proposal.sites)
         out.insert(release::contribution_name(round.id, site.key));
       for (const release::HolderKey& h : round.proposal.holders) {

@@ -9,6 +9,9 @@ namespace muffle::round {
 // one step at a time, days apart, with no network of its own. A step is an act of a role (round/apart.hpp),
 // with an exchange: it can be killed anywhere, and done again as often as one likes.
 
+/// What an exchange has of what is wanted. @throws IoError, CommError.
+Received find(Exchange& exchange, const Wanted& wanted);
+
 /// Gives a role what it wants to see of the exchange, and puts there what it answers with, until its act has
 /// ended. @throws as the role and the exchange do.
 StepReport drive(Role& role, Exchange& exchange);
