@@ -237,16 +237,13 @@ std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round) {
 }
 
 bool is_for(const crypto::SitePublicKey& party, const ProposedRound& round, const std::string& name) {
+  if (round.holder(party)) return true;
   for (const crypto::SignerKey& site : round.proposal.sites) {
     if (site.key != party && name == contribution_name(round.id, site.key)) return false;
   }
-  const bool may_stand_in = round.shares_keys() && round.holder(party);
-  for (const HolderKey& h : round.proposal.holders) {
-    if (h.holder.key == party) continue;
-    if (name == stand_in_name(round.id, h.holder.key)) return false;
-    if (!may_stand_in && name == opening_name(round.id, h.holder.key)) return false;
-  }
-  return true;
+  return std::ranges::none_of(round.proposal.holders, [&](const HolderKey& h) {
+    return name == opening_name(round.id, h.holder.key) || name == stand_in_name(round.id, h.holder.key);
+  });
 }
 
 SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site, std::uint64_t day) {

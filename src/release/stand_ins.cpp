@@ -128,7 +128,7 @@ std::vector<Sha256Digest> StandIns::used(std::size_t missing) const {
 std::vector<std::size_t> StandIns::wrong(std::size_t missing) const {
   const std::vector<std::size_t> right = counted(missing);
   std::vector<std::size_t> out;
-  if (right.empty()) return out;
+  if (right.empty() || !make_all_keys(missing, right)) return out;  // nobody can tell whose is wrong
   for (const std::size_t h : givers(missing)) {
     if (std::ranges::count(right, h) > 0) continue;
     std::vector<std::size_t> from = right;

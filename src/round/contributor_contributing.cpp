@@ -58,6 +58,7 @@ void contribute(Act& act, Ready&& ready) {
   act.out.push_back({act.name, book.bytes()});
   act.report.done.push_back("contributed, for charge " + book.charge());
   act.wait_for("the coordinator's seal");
+  act.leaving = std::move(ready.book);
 }
 
 }  // namespace

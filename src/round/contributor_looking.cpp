@@ -38,14 +38,7 @@ Next Looking::receive(Act& act, Received&& received) {
     case ContributionBook::Standing::kNew:
       return {Consenting(act, {})};  // the ledger is free while records are summed
   }
-  if (!there) {
-    if (act.is_abandoned(abandonment)) {  // what has not left yet stays
-      book->give_up();
-      return {Through()};
-    }
-    act.out.push_back({act.name, book->bytes()});
-    act.report.done.push_back("contributed, for charge " + book->charge());
-  }
+  if (!there) return {Kept(act, std::move(book))};
   return {Sent(act, std::move(book))};
 }
 

@@ -3,7 +3,7 @@
 //   looking --nothing yet--> consenting [--> going on] --records summed--> looking, once more, and the ledger
 //       |                                                 stays locked --> consenting --> charged,
 //       contributed
-//       `--made--> sent --sealed--> ending --> noted in the ledger [--> awaiting the next round]
+//       `--made--> [kept -->] sent --sealed--> ending --> noted in the ledger [--> awaiting the next round]
 #pragma once
 
 #include <memory>
@@ -42,6 +42,9 @@ struct Act {
   const std::string name;                        ///< of the contribution
   std::optional<std::uint64_t> first_records{};  ///< of a later round: what the first one's contribution said
   std::unique_ptr<comm::TerminationHold> hold{};
+  /// Of a contribution that was just made: its ledger stays locked until it has left, or another step of this
+  /// site could give it up meanwhile.
+  std::unique_ptr<ContributionBook> leaving{};
   StepReport report{};
   Letters out{};
 };
@@ -87,6 +90,17 @@ struct GoingOn {
   release::EarlierRounds earlier;
 };
 
+/// The contribution is made, and is not seen to have left. What has not left when the round is abandoned stays.
+struct Kept {
+  static constexpr std::string_view kName = "kept";
+  Kept(const Act& act, std::unique_ptr<ContributionBook>&& made);
+  std::vector<Wanted> wants() const { return {abandonment}; }
+  Next receive(Act& act, Received&& received);
+
+  std::unique_ptr<ContributionBook> book;
+  Wanted abandonment;
+};
+
 /// The contribution is there, and has left.
 struct Sent {
   static constexpr std::string_view kName = "sent";
@@ -120,7 +134,7 @@ struct AwaitingNext {
   NextProposal proposal;
 };
 
-using State = std::variant<Looking, Consenting, GoingOn, Sent, Ending, AwaitingNext, Through>;
+using State = std::variant<Looking, Consenting, GoingOn, Kept, Sent, Ending, AwaitingNext, Through>;
 struct Next {
   std::optional<State> state{};
 };

@@ -55,6 +55,7 @@ Next Looking::receive(Act& act, Received&& received) {
   if (const auto sent = act.opening.sent(act.out)) return {Opened(act, sent->answers)};
   if (!act.is_over()) return {Sealing(act)};
   act.opening.erase_unbound();
+  act.erase_key();
   act.erase_shares();
   act.report.lost = true;
   act.report.done.push_back(

@@ -39,6 +39,17 @@ void require_same(const Act& act, const Published& published, Sealed&& sealed,
     throw ProtocolError("contributions and openings add up to another sum.");
 }
 
+/// What is missing may still come, until the round's last day: a receipt is given once.
+Next wait_for_the_rest(Act& act, const release::SignedHeader& statement) {
+  if (act.job.clock.now() > act.round.proposal.last_day())
+    return give_receipt(act, statement, Found::kNotAllThere);
+  act.report.waits.push_back(
+      fmt::format("contributions and openings that the round's end is made of, to add it up before it gives "
+                  "its receipt; after {} it gives one that says that they were not here",
+                  time_text(act.round.proposal.last_day())));
+  return {Through()};
+}
+
 }  // namespace
 
 Published::Published(const ProposedRound& round, const RoundEnd& end) : statement(end.statement().value()) {
@@ -64,7 +75,7 @@ Next verify(Act& act, Published&& published) {
         release::check_receipt(act.round, published.statement, *receipt).found == Found::kOther;
     return objects ? Next{Objecting(act, "as was found before.")} : go_on(act);
   }
-  if (!act.seal) return give_receipt(act, published.statement, Found::kNotAllThere);
+  if (!act.seal) return wait_for_the_rest(act, published.statement);
   if (act.round.last() && act.round.proposal.later)
     return {ReadingEarlier{std::move(published), release::EarlierRounds(act.round)}};
   return {Verifying(act, std::move(published), {})};
@@ -73,13 +84,13 @@ Next verify(Act& act, Published&& published) {
 Next ReadingEarlier::receive(Act& act, Received&& received) {
   try {
     if (received.refused) throw ProtocolError(*received.refused);
-    if (!received.bytes) return give_receipt(act, published.statement, Found::kNotAllThere);
+    if (!received.bytes) return wait_for_the_rest(act, published.statement);
     earlier.read(*received.bytes);
     if (earlier.next()) return {};
     return {Verifying(act, std::move(published), std::move(earlier).finish())};
   } catch (const ProtocolError& e) {
     act.report.aside.push_back(received.name + ": " + e.what());
-    return give_receipt(act, published.statement, Found::kNotAllThere);
+    return wait_for_the_rest(act, published.statement);
   }
 }
 
@@ -147,7 +158,7 @@ void Verifying::add(const Act& act, Part::Kind kind, const release::Message& mes
 
 Next Verifying::decide(Act& act) {
   const release::SignedHeader statement = published.statement;
-  if (!needed.empty()) return give_receipt(act, statement, Found::kNotAllThere);
+  if (!needed.empty()) return wait_for_the_rest(act, statement);
   try {
     require_same(act, published, std::move(*sealed), earlier);
   } catch (const ProtocolError& e) {

@@ -37,6 +37,8 @@ OwnTraces::OwnTraces(const ProposedRound& round, const ContributorJob& job)
 }
 
 Letters OwnTraces::receive(Received&& message) {
+  const std::vector<Wanted> still = wants();
+  if (std::ranges::find(still, message.name, &Wanted::name) == still.end()) return {};
   const bool is_contribution = message.name == name_;
   seen_.take({message.name});
   or_pass([&] {

@@ -150,6 +150,7 @@ rounds_by_https() {
   check "EAST has its own two contributions" test "$(compgen -G "$work/far/east/exchange/*-contribution-*" | wc -l)" = 2
   says 0 'no step of this site reads' far sync east
   says 0 'released: everybody can verify it' "$program" round status "$work/far/east/exchange" --round "${release%%-*}"
+  says 0 'NORTH .*has verified what was published' "$program" round status "$work/far/exchange" --round "${release%%-*}"
   ends 76 "$program" verify "$work/far/east/exchange/$release" --evidence "$work/far/east/exchange" --require-signature "$work/far/trial/card.mfm"
   ends 0 far sync east --evidence
   says 0 'verdict: good' "$program" verify "$work/far/east/exchange/$release" --evidence "$work/far/east/exchange" \

@@ -90,10 +90,9 @@ bool is_called(std::string_view name, const SignedHeader& header);
 /// What the messages of a round, and its release, are called, and the most bytes of each. The proposal is not
 /// among them.
 std::map<std::string, std::uint64_t> messages_of(const ProposedRound& round);
-/// Whether a party's steps read a message of the round that is called so (of messages_of()). What of the
-/// contributions binds a key holder is in the seal, and sums are added up by the coordinator: other parties'
-/// contributions are for it and for those who verify the release. Openings of others tell a key holder whom
-/// it stands in for.
+/// Whether a party's steps read a message of the round that is called so (of messages_of()). Sums are added
+/// up by the coordinator, and once more by each key holder before its receipt: sites that are none read
+/// nobody's contribution or opening but their own.
 bool is_for(const crypto::SitePublicKey& party, const ProposedRound& round, const std::string& name);
 
 /// A person, whose key a site's policy knows, approves a round for that site. It stays at the site.
