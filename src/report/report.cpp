@@ -14,7 +14,8 @@ constexpr const char* kPrivateMark =
     "PRIVATE: computed from real records, and not covered by the guarantee. For those who may see the "
     "records.";
 constexpr const char* kNotPrivateMark =
-    "NOT PRIVATE: the release has seeded test noise, and no guarantee at all. For those who may see the "
+    "NOT PRIVATE: the release has seeded test noise, or none, and no guarantee at all. For those who may see "
+    "the "
     "records.";
 constexpr const char* kNeitherMark =
     "PRIVATE, and of a release that is NOT PRIVATE: computed from real records, and the release has seeded "
