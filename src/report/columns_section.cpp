@@ -89,13 +89,14 @@ void add_numbers(const Rows& samples, const Rows* real, Page& page) {
 
 /// Whether the rare label's rows are as good as the frequent one's.
 void by_class(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
-  const std::size_t classes = m.artifact().schema.classes;
-  if (classes < 2 || classes > kMostClasses || !m.artifact().schema.table->label()) return;
+  const std::vector<Column>& columns = m.samples->columns;
+  const auto at = std::find_if(columns.begin(), columns.end(), [](const Column& c) { return c.is_label; });
+  if (at == columns.end() || at->categories.size() < 2 || at->categories.size() > kMostClasses) return;
+  const Column& label = *at;
   TextTable table{{"class", "share of real rows", "of synthetic rows", "columns from real ones, mean",
                    "of held-out rows"},
                   {}};
-  const Column& label = m.samples->columns.back();
-  for (std::size_t c = 0; c < classes && c < label.categories.size(); ++c) {
+  for (std::size_t c = 0; c < label.categories.size(); ++c) {
     const auto own = static_cast<std::int32_t>(c);
     const Rows made = rows_of_class(*m.samples, own), truth = rows_of_class(real.real, own);
     const auto share = [](const Rows& part, const Rows& all) {
@@ -106,7 +107,7 @@ void by_class(const PublicMaterial& m, const PrivateMaterial& real, Page& page) 
       if (rows.size() == 0 || truth.size() == 0) return "-";
       double sum = 0;
       const std::vector<Shape> shapes = shapes_of(truth, rows);
-      for (std::size_t j = 0; j + 1 < shapes.size(); ++j) sum += shapes[j].distance;  // but for the label
+      for (std::size_t j = 0; j < shapes.size(); ++j) sum += columns[j].is_label ? 0.0 : shapes[j].distance;
       return fmt::format("{:.3f}", sum / std::max(1.0, static_cast<double>(shapes.size() - 1)));
     };
     table.rows.push_back({label.categories[c], share(truth, real.real), share(made, *m.samples), mean(made),

@@ -60,7 +60,7 @@ void distances(const Disclosure& d, Page& page) {
   BarChart chart;
   chart.title = "Distance to the nearest record";
   chart.description =
-      "Bars: synthetic records to the release's records. Lines: to held-out records, and held-out rows to "
+      "Bars: synthetic records to the release's records. Lines: to held-out records, and held-out ones to "
       "the release's.";
   const auto shares = [&](const std::vector<double>& all) {
     std::vector<double> out(kDistanceBins, 0.0);

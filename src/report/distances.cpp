@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 namespace muffle::report {
 
@@ -54,6 +56,32 @@ Shape of_categories(const std::vector<double>& a, const std::vector<double>& b, 
 }
 
 }  // namespace
+
+double mean_distance_from_even(const Rows& rows) {
+  double sum = 0;
+  for (std::size_t j = 0; j < rows.columns.size(); ++j) {
+    const Column& column = rows.columns[j];
+    if (!column.is_number) {
+      std::vector<double> even(column.categories.size());
+      std::iota(even.begin(), even.end(), 0.0);
+      if (column.may_be_missing) even.push_back(std::numeric_limits<double>::quiet_NaN());
+      sum += of_categories(rows.values[j], even, column.categories.size()).distance;
+      continue;
+    }
+    const std::vector<double> sorted = values_in_order(rows.values[j]);
+    const auto n = static_cast<double>(sorted.size());
+    double farthest = 0;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      const double below = column.hi > column.lo
+                               ? std::clamp((sorted[i] - column.lo) / (column.hi - column.lo), 0.0, 1.0)
+                               : 0.5;
+      const auto rank = static_cast<double>(i);
+      farthest = std::max({farthest, std::fabs(below - rank / n), std::fabs(below - (rank + 1) / n)});
+    }
+    sum += farthest;
+  }
+  return rows.columns.empty() ? 0.0 : sum / static_cast<double>(rows.columns.size());
+}
 
 double distance_at(const std::vector<double>& one, const std::vector<double>& other,
                    const std::vector<double>& cuts) {

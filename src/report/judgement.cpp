@@ -50,18 +50,18 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> 
   if (!d) {
     bad.emplace_back(
         "Nothing is held out (data.test_features), so nothing can be said of disclosure, nor of how good "
-        "real rows would be.");
+        "real records would be.");
     return;
   }
   if (not_comparable(*d)) {
     bad.emplace_back(
-        "Held-out rows are not comparable with the release's (chance alone says so in one report of "
+        "Held-out records are not comparable with the release's (chance alone says so in one report of "
         "80), so the attacks say nothing of disclosure.");
     return;
   }
   if (d->attacks.empty()) {
     bad.push_back(
-        fmt::format("Too few rows to say anything of disclosure: attacks need {} of the release and twice "
+        fmt::format("Too few records to say anything of disclosure: attacks need {} of the release and twice "
                     "as many held-out ones.",
                     kFewestCandidates));
     return;

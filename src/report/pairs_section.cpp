@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "charts.hpp"
+#include "follows.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
@@ -79,20 +80,6 @@ TextTable list_of(const Rows& rows, const std::vector<TableScores::Pair>& pairs)
   return table;
 }
 
-/// Pairs of categories that go together in the real rows as if by a rule, and not in the synthetic ones.
-std::string decided(const Rows& rows, const std::vector<TableScores::Pair>& pairs) {
-  constexpr double kAll = 0.98, kLess = 0.95;
-  constexpr std::size_t kMostNamed = 6;
-  std::string out;
-  std::size_t named = 0;
-  for (const TableScores::Pair& p : pairs) {
-    const Column &a = rows.columns[p.a], &b = rows.columns[p.b];
-    if (a.is_number || b.is_number || p.v_real < kAll || p.v_made >= kLess || named++ == kMostNamed) continue;
-    out += fmt::format("{}'{}' and '{}'", out.empty() ? "" : ", ", a.name, b.name);
-  }
-  return out;
-}
-
 }  // namespace
 
 void public_pairs(const PublicMaterial& m, Page& page) {
@@ -153,13 +140,7 @@ void private_pairs(const PublicMaterial& m, const PrivateMaterial& real, Page& p
   });
   page.heading("Lost or invented: by the difference of V");
   page.table(list_of(rows, lost));
-  const std::string kept = decided(rows, lost);
-  if (!kept.empty())
-    page.note(
-        "In the real rows one column all but decides the other, and in the synthetic ones it does not: " +
-        kept +
-        ". If that is public knowledge, `[[combinations]]` or `determined_by` in the schema keeps it in "
-        "every row, and spends no noise on it.");
+  for (const std::string& lost_rule : lost_dependencies(real.real, rows, lost)) page.note(lost_rule);
   page.heading("The farthest: by the distance of joint shares");
   page.table(list_of(rows, all));
   page.note(

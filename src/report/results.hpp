@@ -14,13 +14,20 @@
 // What is computed from real rows. PRIVATE.
 namespace muffle::report {
 
-/// Of a table: 1 the same, 0 nothing in common. The ceiling is what the held-out rows reach, the floor what
-/// independent columns with the samples' own margins do.
+/// Half of intervals of 95 %.
+struct ScoreReach {
+  double shapes = 0.0, pairs = 0.0, ranks = 0.0;
+};
+/// Of a table: 1 the same, 0 nothing in common. The ceiling is what the held-out rows reach. The floor is
+/// what knows nothing: of single columns all values that the schema allows equally often, of pairs and rank
+/// correlations independent columns with the samples' own margins.
 struct TableScores {
-  double shapes = 0.0, pairs = 0.0, independent_pairs = 0.0;
+  double shapes = 0.0, even_shapes = 0.0, pairs = 0.0, independent_pairs = 0.0;
   std::optional<double> held_out_shapes, held_out_pairs;
   /// Of pairs of numbers: 1 less half the difference of their rank correlations. None: there are no two.
-  std::optional<double> ranks, held_out_ranks;
+  std::optional<double> ranks, held_out_ranks, independent_ranks;
+  /// By the chance of which rows were drawn, or held out; the real ones as given. None: too few rows.
+  std::optional<ScoreReach> reach, held_out_reach;
   struct Pair {
     std::size_t a = 0, b = 0;
     double apart = 0.0;  ///< total variation of the joint shares

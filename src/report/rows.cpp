@@ -21,6 +21,12 @@ bool is_kept(std::uint64_t i, std::uint64_t n, std::uint64_t most) {
   return n <= most || (i + 1) * most / n != i * most / n;
 }
 
+/// Of the row that was read last: the class that a column has; a missing one is none of them.
+std::int32_t class_in(const Rows& rows, const Column& label) {
+  const double value = rows.values[static_cast<std::size_t>(&label - rows.columns.data())].back();
+  return static_cast<std::int32_t>(std::isnan(value) ? static_cast<double>(label.categories.size()) : value);
+}
+
 }  // namespace
 
 Column column_of(const schema::Column& from) {
@@ -92,6 +98,10 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
     out.breaks.assign(spec.schema.table->constraints.size(), 0);
   }
   const bool has_label = out.columns.size() > dims;
+  // A label that was released as a column: rows have their class all the same.
+  const auto target = std::find_if(out.columns.begin(), out.columns.end(), [](const Column& column) {
+    return column.schema && column.schema->role == schema::ColumnRole::kTarget;
+  });
   data::Batch batch;
   std::uint64_t row = 0;
   for (;;) {
@@ -119,7 +129,7 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
         const bool missing = column.missing && static_cast<std::uint32_t>(label) == column.missing_code();
         out.values[dims].push_back(missing ? std::numeric_limits<double>::quiet_NaN() : label);
       }
-      out.labels.push_back(label);
+      out.labels.push_back(target == out.columns.end() ? label : class_in(out, *target));
       const bool classed =
           !has_label || static_cast<std::size_t>(label) < out.columns[dims].categories.size();
       if (!rules || !classed) continue;  // a missing value breaks nothing
@@ -135,14 +145,22 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
 }
 
 Rows rows_of_class(const Rows& rows, std::int32_t label) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.labels[i] == label) at.push_back(i);
+  }
+  return rows_at(rows, at);
+}
+
+Rows rows_at(const Rows& rows, std::span<const std::size_t> at) {
   Rows out;
   out.columns = rows.columns;
   out.values.resize(rows.values.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows.labels[i] != label) continue;
-    out.labels.push_back(label);
-    for (std::size_t j = 0; j < rows.values.size(); ++j) out.values[j].push_back(rows.values[j][i]);
+  for (std::size_t j = 0; j < rows.values.size(); ++j) {
+    out.values[j].reserve(at.size());
+    for (const std::size_t i : at) out.values[j].push_back(rows.values[j][i]);
   }
+  for (const std::size_t i : at) out.labels.push_back(rows.labels[i]);
   out.in_file = out.size();
   return out;
 }

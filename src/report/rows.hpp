@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat);
 
 /// Those of one class.
 Rows rows_of_class(const Rows& rows, std::int32_t label);
+/// Those of these numbers, in this order.
+Rows rows_at(const Rows& rows, std::span<const std::size_t> at);
 
 /// At most `most` of the rows, evenly spread, by their numbers.
 std::vector<std::size_t> some_rows(std::size_t n, std::size_t most);

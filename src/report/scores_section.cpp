@@ -42,31 +42,70 @@ bool add_findings(const nlohmann::json& metrics, Page& page) {
   return !findings->empty();
 }
 
-std::string optional(const std::optional<double>& score) {
-  return score ? fmt::format("{:.3f}", *score) : "-";
+std::string told(const std::optional<double>& score) { return score ? fmt::format("{:.3f}", *score) : "-"; }
+
+/// With how far it reaches either way.
+std::string told(const std::optional<double>& score, const std::optional<ScoreReach>& reach,
+                 double ScoreReach::*of) {
+  return told(score) + (score && reach ? fmt::format(" \u00b1 {:.3f}", (*reach).*of) : "");
+}
+
+void add_scores(const TableScores& s, Page& page) {
+  page.paragraph(
+      "1 is the same as the real rows. The ceiling is what other real rows reach, which are held out; the "
+      "floor is what knows nothing: of single columns all values that the schema allows equally often, of "
+      "pairs columns that know nothing of each other, with the samples' own margins.");
+  const auto row = [&](const char* name, std::optional<double> made, std::optional<double> ceiling,
+                       std::optional<double> floor, double ScoreReach::*of) {
+    return std::vector<std::string>{name, told(made, s.reach, of), told(ceiling, s.held_out_reach, of),
+                                    told(floor)};
+  };
+  page.table({{"score", "synthetic", "held-out (ceiling)", "floor"},
+              {row("single columns", s.shapes, s.held_out_shapes, s.even_shapes, &ScoreReach::shapes),
+               row("pairs of columns", s.pairs, s.held_out_pairs, s.independent_pairs, &ScoreReach::pairs),
+               row("rank correlations of numbers", s.ranks, s.held_out_ranks, s.independent_ranks,
+                   &ScoreReach::ranks)}});
+  page.note(
+      "Single columns: 1 less Kolmogorov and Smirnov's distance of numbers, or the total variation of "
+      "categories. Pairs: 1 less the total variation of joint shares (contingency), numbers in 8 bins of "
+      "about equally many real rows, values that are frequent at the lower bound by themselves. Rank "
+      "correlations: 1 less half the difference of Spearman's. Means over all of them. \u00b1: intervals of "
+      "95 % by the chance of which rows were drawn or held out alone (none of fewer than 100), the real rows "
+      "as they are; they say nothing of the release's noise.");
+}
+
+/// What another release of the same records would differ by, as far as the release tells: its noise.
+void say_noise(const PublicMaterial& m, Page& page) {
+  double counted = 0, learned = 0, moved = 0, displaced = 0;
+  for (const ColumnDistance& d : released_distances(m)) {
+    (d.known_to ? learned : counted) += 1;
+    (d.known_to ? moved : displaced) += d.by_noise;
+  }
+  if (counted + learned <= 0) return;
+  std::string said =
+      "Another release of the same records would have other noise. Before the model smooths it, it ";
+  if (counted > 0)
+    said += fmt::format("displaces {:.2f} % of the records of a column, on average over {:.0f} with counts",
+                        100 * displaced / counted, counted);
+  if (learned > 0)
+    said += fmt::format(
+        "{}moves the share of records below some value by {:.2f} percentage points, on average "
+        "over {:.0f} columns with learned bins",
+        counted > 0 ? ", and " : "", 100 * moved / learned, learned);
+  page.paragraph(said +
+                 ". Scores of single columns differ from release to release by no more than about that.");
 }
 
 }  // namespace
 
 void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
   if (real.scores) {
-    const TableScores& s = *real.scores;
-    page.paragraph(
-        "1 is the same as the real rows. The ceiling is what other real rows reach, which are held out; "
-        "the floor is columns that know nothing of each other, with the samples' own margins.");
-    page.table({{"score", "synthetic", "held-out (ceiling)", "independent (floor)"},
-                {{"single columns", fmt::format("{:.3f}", s.shapes), optional(s.held_out_shapes), "-"},
-                 {"pairs of columns", fmt::format("{:.3f}", s.pairs), optional(s.held_out_pairs),
-                  fmt::format("{:.3f}", s.independent_pairs)},
-                 {"rank correlations of numbers", optional(s.ranks), optional(s.held_out_ranks), "-"}}});
-    page.note(
-        "Single columns: 1 less Kolmogorov and Smirnov's distance of numbers, or the total variation of "
-        "categories. Pairs: 1 less the total variation of joint shares (contingency), numbers in 8 bins of "
-        "about equally many real rows, values that are frequent at the lower bound by themselves. Rank "
-        "correlations: 1 less half the difference of Spearman's. Means over all of them.");
+    add_scores(*real.scores, page);
+    if (m.artifact().is_private) say_noise(m, page);
   }
   if (real.disclosure && !real.disclosure->inferences.empty()) {
-    page.heading("Guessing a column of held-out rows from the others");
+    page.heading(m.artifact().schema.table ? "Guessing a column of held-out rows from the others"
+                                           : "Guessing the class of held-out records");
     TextTable table{{"column", "learnt from synthetic rows", "from real rows (ceiling)",
                      "the most frequent value (floor)"},
                     {}};

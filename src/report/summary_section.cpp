@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "class_means.hpp"
 #include "guarantee.hpp"
 #include "judgement.hpp"
 #include "rules.hpp"
@@ -80,10 +81,15 @@ void say(const PublicMaterial& m, std::vector<std::string> good, std::vector<std
   bad.insert(bad.begin(), open.begin(), open.end());
   good.insert(good.begin(), first.begin(), first.end());
   judge_rules(m, good, bad);
-  if (m.artifact().is_private) quality_by_noise(m, good, bad);
+  if (m.artifact().is_private) {
+    quality_by_noise(m, good, bad);
+    judge_classes_by_noise(m, good, bad);
+  }
   bad.emplace_back(
-      "Whatever few records have is not kept: rare values, outliers, small groups and what joins three "
-      "columns or more may be missing or invented.");
+      m.artifact().schema.table
+          ? "Whatever few records have is not kept: rare values, outliers, small groups and what joins three "
+            "columns or more may be missing or invented."
+          : "Whatever few records have is not kept: outliers and small groups may be missing or invented.");
   if (m.model && !m.model->counts_released && m.artifact().schema.classes > 1 && !m.artifact().schema.table)
     bad.emplace_back("How frequent the classes are was not released: samples have them equally often.");
   page.heading("What is good");

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "results.hpp"
+#include "score_reach.hpp"
 
 namespace muffle::report {
 namespace {
@@ -18,6 +19,7 @@ TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, c
                         const Heartbeat& heartbeat) {
   TableScores out;
   out.shapes = mean_shape(shapes_of(real, samples));
+  out.even_shapes = 1 - mean_distance_from_even(real);
   if (held_out) out.held_out_shapes = mean_shape(shapes_of(real, *held_out));
   std::vector<Bins> bins;
   for (std::size_t j = 0; j < std::min(samples.columns.size(), kMostPairColumns); ++j)
@@ -34,7 +36,7 @@ TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, c
   };
   const auto real_ranks = ranks(real), made_ranks = ranks(samples),
              held_ranks = held_out ? ranks(*held_out) : std::vector<std::vector<double>>();
-  double held_out_sum = 0, rank_sum = 0, held_rank_sum = 0, of_numbers = 0;
+  double held_out_sum = 0, rank_sum = 0, held_rank_sum = 0, no_rank_sum = 0, of_numbers = 0;
   for (std::size_t a = 0; a < bins.size(); ++a) {
     beat(heartbeat);
     for (std::size_t b = a + 1; b < bins.size(); ++b) {
@@ -52,6 +54,7 @@ TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, c
         pair.rank_real = rank_correlation(real_ranks[a], real_ranks[b]);
         pair.rank_made = rank_correlation(made_ranks[a], made_ranks[b]);
         rank_sum += score(*pair.rank_made);
+        no_rank_sum += score(0.0);
         if (held_out) held_rank_sum += score(rank_correlation(held_ranks[a], held_ranks[b]));
         ++of_numbers;
       }
@@ -64,7 +67,10 @@ TableScores score_table(const Rows& real, const std::optional<Rows>& held_out, c
   out.independent_pairs /= pairs;
   if (of_held_out) out.held_out_pairs = held_out_sum / pairs;
   if (of_numbers > 0) out.ranks = rank_sum / of_numbers;
+  if (of_numbers > 0) out.independent_ranks = no_rank_sum / of_numbers;
   if (of_numbers > 0 && held_out) out.held_out_ranks = held_rank_sum / of_numbers;
+  out.reach = reach_by_rows(real, samples, bins, heartbeat);
+  if (held_out) out.held_out_reach = reach_by_rows(real, *held_out, bins, heartbeat);
   std::stable_sort(out.all.begin(), out.all.end(),
                    [](const auto& x, const auto& y) { return x.apart > y.apart; });
   return out;

@@ -165,6 +165,13 @@ assert scores["table_classifiers"]["mean"]["roc_auc"] > 0.8, scores["table_class
 EOF
 ends 0 "$MUFFLE" report --run "$work/few" --private
 check "its private report knows the label" grep -q '(the label)' "$work/few/report-private.html"
+check "and tells of rows class by class, both of them" python3 - "$work/few/report-private.html" <<'EOF'
+import re, sys
+text = re.sub("<[^>]*>", " ", open(sys.argv[1], encoding="utf-8").read().split("Class by class")[-1])
+shares = re.findall(r"\b(no|yes) +([0-9.]+) % +([0-9.]+) % +([0-9.]+)", text)
+assert [name for name, *_ in shares] == ["no", "yes"], text[:400]
+assert all(abs(float(real) - float(made)) < 10 and float(distance) < 0.3 for _, real, made, distance in shares), shares
+EOF
 says 78 'no mean of each class: its label was counted' "$MUFFLE" evaluate "${few[@]}" --set 'evaluate.metrics=["nearest-mean"]' --set data.test_features=part-1.csv --out "$work/few"
 says 78 'data.label_as: .*auto.* there, .*class.* here' "$MUFFLE" release "${job[@]}" --out "$work/few"
 for n in 1 3; do ends 0 on "$n" release "${few[@]}" --secure-aggregation --insecure-seeded-noise 7 --out "$work/few-$n"; done

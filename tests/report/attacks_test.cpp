@@ -148,6 +148,19 @@ TEST(Disclosure, CopiedRowsAreFound) {
   ASSERT_EQ(found.inferences.size(), 1u);
 }
 
+TEST(Disclosure, WhatSamplesRepeatOfMembersAloneIsGuessed) {
+  // The category goes with nothing, but samples are the members: one of the five nearest is their own.
+  const Rows real = rows_of(1, 1000), held_out = rows_of(2, 2000);
+  const Disclosure leaking = attack(real, held_out, real, {});
+  ASSERT_EQ(leaking.inferences.size(), 1u);
+  EXPECT_GT(leaking.inferences[0].of_members.value, leaking.inferences[0].of_held_out.value + 0.1);
+  EXPECT_GT(leaking.inferences[0].apart.low, 0.05);
+  EXPECT_NEAR(leaking.inferences[0].of_held_out.value, 0.25, 0.05);  // four categories by chance
+  const Disclosure fresh = attack(real, held_out, rows_of(3, 1000), {});
+  EXPECT_LT(fresh.inferences[0].apart.low, 0.0);
+  EXPECT_GT(fresh.inferences[0].apart.high, 0.0);
+}
+
 TEST(Disclosure, ManySamplesNearOneRecordAreWorthOne) {
   const Rows real = rows_of(1, 600), held_out = rows_of(2, 600);
   Rows samples = rows_of(3, 600);

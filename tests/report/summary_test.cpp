@@ -88,7 +88,7 @@ TEST_F(SummaryTest, TheAttackThatFindsMostIsJudged) {
   EXPECT_TRUE(is_bad("not comparable"));
   found.attacks.clear();
   real_.disclosure = found;
-  EXPECT_TRUE(is_bad("Too few rows"));
+  EXPECT_TRUE(is_bad("Too few records"));
 }
 
 TEST_F(SummaryTest, AColumnThatIsGuessedOfMembersAloneIsTold) {
