@@ -19,7 +19,7 @@ constexpr const char* kNotPrivateMark =
     "records.";
 constexpr const char* kNeitherMark =
     "PRIVATE, and of a release that is NOT PRIVATE: computed from real records, and the release has seeded "
-    "test noise. For those who may see the records.";
+    "test noise, or none. For those who may see the records.";
 constexpr std::size_t kMostMetrics = std::size_t{1} << 26;
 
 bool always(const PublicMaterial&) { return true; }
