@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "muffle/core/error.hpp"
+
 namespace muffle::evaluate {
 namespace {
 
@@ -11,6 +13,7 @@ constexpr std::size_t kNameWidth = 22, kLeastWidth = 9;
 
 std::string text_of(const FoundTable& table) {
   const std::size_t rows = std::min(table.rows.size(), table.at_a_terminal);
+  if (rows == 0) return {};
   std::size_t name = std::max(kNameWidth, table.title.size());
   std::vector<std::size_t> widths;
   for (const std::string& column : table.columns) widths.push_back(std::max(kLeastWidth, column.size()));
@@ -38,6 +41,20 @@ void put(nlohmann::json& into, const Cell& cell) {
   *field = cell.value;
 }
 
+nlohmann::json json_of(const std::vector<FoundSeries>& all) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const FoundSeries& series : all) {
+    nlohmann::json lines = nlohmann::json::array();
+    for (const FoundSeries::Line& line : series.lines) {
+      require(line.values.size() == series.at.size(), "a line of another length than its axis");
+      lines.push_back({{"name", line.name}, {"values", line.values}});
+    }
+    out.push_back(
+        {{"title", series.title}, {"along", series.along}, {"at", series.at}, {"lines", std::move(lines)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string text_of(const Findings& findings) {
@@ -61,7 +78,8 @@ nlohmann::json json_of(const Findings& findings, std::string_view kind) {
     }
     tables.push_back({{"title", table.title}, {"columns", table.columns}, {"rows", std::move(rows)}});
   }
-  out["findings"][std::string(kind)] = {{"tables", std::move(tables)}, {"sentences", findings.sentences}};
+  out["findings"][std::string(kind)] = {
+      {"tables", std::move(tables)}, {"series", json_of(findings.series)}, {"sentences", findings.sentences}};
   return out;
 }
 

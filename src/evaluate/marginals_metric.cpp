@@ -6,6 +6,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "number_findings.hpp"
 #include "raw_distances.hpp"
 #include "rounded.hpp"
 
@@ -102,6 +103,7 @@ class MarginalsMetric final : public Metric {
     }
     out.tables.push_back(std::move(means));
     numbers(subject, samples, names, fine, out);
+    add_number_findings(subject, samples, names, fine, out);
     out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
     return out;
   }

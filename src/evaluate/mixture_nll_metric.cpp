@@ -44,6 +44,41 @@ schema::Schema mixture_schema() {
   return schema;
 }
 
+/// Of one coordinate: how many samples lie in each bin around the centres.
+class Density {
+ public:
+  void add(double x) {
+    const double bin = std::floor((x - kFrom) / kWidth);
+    if (bin >= 0 && bin < kBins) counts_[static_cast<std::size_t>(bin)] += 1.0;
+    ++records_;
+  }
+  /// Beside the law's own: as many records at each of the centres.
+  FoundSeries series(int coordinate) const {
+    FoundSeries out{fmt::format("density along coordinate {}", coordinate),
+                    fmt::format("coordinate {}", coordinate),
+                    {},
+                    {{"synthetic", {}}, {"the mixture", {}}}};
+    for (std::size_t b = 0; b < counts_.size(); ++b) {
+      const double x = kFrom + kWidth * (static_cast<double>(b) + 0.5);
+      double law = 0;
+      for (int centre = 0; centre < data::kMixtureGrid; ++centre) {
+        const double z = (x - centre) / data::kMixtureStd;
+        law +=
+            std::exp(-z * z / 2) / (std::sqrt(2 * std::numbers::pi) * data::kMixtureStd * data::kMixtureGrid);
+      }
+      out.at.push_back(x);
+      out.lines[0].values.push_back(counts_[b] / (records_ * kWidth));
+      out.lines[1].values.push_back(law);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr double kFrom = -1.0, kWidth = 0.1, kBins = 60;
+  std::array<double, 60> counts_{};
+  double records_ = 0;
+};
+
 class MixtureNllMetric final : public Metric {
  public:
   std::string_view kind() const override { return "mixture-nll"; }
@@ -71,6 +106,7 @@ class MixtureNllMetric final : public Metric {
                       " does not hold points of the 2-D mixture: they are floats, and these are bytes.");
     }
     double sum = 0.0;
+    Density first, second;
     data::Row row;
     for (std::uint64_t i = 0; i < n; ++i) {
       if (i % kHeartbeatEvery == 0) beat(subject.heartbeat);
@@ -83,6 +119,8 @@ class MixtureNllMetric final : public Metric {
             i, name, data::kMixtureGrid - 1));
       }
       sum += log_sum_of_class(x1, x2, static_cast<int>(row.label));
+      first.add(x1);
+      second.add(x2);
     }
     records->expect_end();
     // One over sqrt(2 pi) s for each dimension that the convention counts.
@@ -101,6 +139,7 @@ class MixtureNllMetric final : public Metric {
     };
     add("authors' convention", authors, "nll_authors_convention", "per_90000_authors_convention");
     add("true", nll_true, "nll_true", "per_90000_true");
+    out.series = {first.series(1), second.series(2)};
     out.facts["mixture_nll"] = {{"records", n}};
     return out;
   }

@@ -4,39 +4,16 @@
 #include <cmath>
 #include <span>
 
-#include "muffle/schema/table_text.hpp"
+#include "number_values.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kRowsRead = 4096, kColumnsAtOnce = 16;
+constexpr std::size_t kColumnsAtOnce = 16;
 
-struct Number {
-  std::size_t at;  ///< number of a record
-  schema::ColumnText text;
-};
-
-/// Each column's values.
-std::vector<std::vector<double>> values_of(const data::DataSpec& spec, std::span<const Number> columns,
-                                           const Heartbeat& heartbeat) {
-  const auto source = data::open_shard(spec, 0, 1);
-  const std::size_t dims = spec.schema.dims();
-  std::vector<std::vector<double>> out(columns.size());
-  data::Batch batch;
-  for (;;) {
-    source->next(kRowsRead, batch);
-    if (batch.n == 0) return out;
-    beat(heartbeat);
-    for (std::size_t r = 0; r < batch.n; ++r) {
-      if (batch.y[r] == schema::kNoClass) continue;
-      for (std::size_t c = 0; c < columns.size(); ++c) {
-        const Number& number = columns[c];
-        const double value =
-            number.text.number(schema::cell_at(batch.x[r * dims + number.at], number.text.column().codes()));
-        if (!std::isnan(value)) out[c].push_back(value);
-      }
-    }
-  }
+std::vector<double> without_missing(std::vector<double> values) {
+  std::erase_if(values, [](double v) { return std::isnan(v); });
+  return values;
 }
 
 }  // namespace
@@ -66,21 +43,17 @@ RawDistance raw_distance(std::vector<double> one, std::vector<double> other, dou
 
 std::vector<RawDistance> raw_distances(const data::DataSpec& one, const data::DataSpec& other,
                                        const Heartbeat& heartbeat) {
-  std::vector<Number> numbers;
-  const schema::Table& table = *one.schema.table;
-  const std::vector<std::size_t> features = table.features();
-  for (std::size_t j = 0; j < features.size(); ++j) {
-    if (table.columns[features[j]].is_number())
-      numbers.push_back({j, schema::ColumnText(table.columns[features[j]])});
-  }
+  const std::vector<NumberColumn> numbers = numbers_of(*one.schema.table);
   std::vector<RawDistance> out;
   for (std::size_t from = 0; from < numbers.size(); from += kColumnsAtOnce) {
     const auto some = std::span(numbers).subspan(from, std::min(kColumnsAtOnce, numbers.size() - from));
-    std::vector<std::vector<double>> real = values_of(one, some, heartbeat),
-                                     made = values_of(other, some, heartbeat);
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    std::vector<std::vector<double>> real = values_of(one, some, kAll, heartbeat),
+                                     made = values_of(other, some, kAll, heartbeat);
     for (std::size_t c = 0; c < some.size(); ++c) {
       const schema::Column& column = some[c].text.column();
-      out.push_back(raw_distance(std::move(real[c]), std::move(made[c]), column.hi - column.lo));
+      out.push_back(raw_distance(without_missing(std::move(real[c])), without_missing(std::move(made[c])),
+                                 column.hi - column.lo));
       out.back().column = some[c].at;
     }
   }

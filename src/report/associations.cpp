@@ -75,38 +75,9 @@ std::vector<double> as_independent(std::span<const double> joint, std::size_t a,
 }
 
 std::vector<double> ranks_of(const std::vector<double>& values) {
-  const std::vector<std::size_t> at = some_rows(values.size(), kMostPairRows);
-  std::vector<double> out;
-  std::vector<std::size_t> order;
-  for (const std::size_t i : at) {
-    if (!std::isnan(values[i])) order.push_back(out.size());
-    out.push_back(values[i]);
-  }
-  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t k) { return out[i] < out[k]; });
-  const std::vector<double> own = out;
-  for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
-    while (to < order.size() && own[order[to]] == own[order[from]]) ++to;
-    for (std::size_t k = from; k < to; ++k) out[order[k]] = static_cast<double>(from + to - 1) / 2;
-  }
-  return out;
-}
-
-double rank_correlation(std::span<const double> one, std::span<const double> other) {
-  double n = 0, a = 0, b = 0;
-  const auto both = [&](std::size_t i) { return !std::isnan(one[i]) && !std::isnan(other[i]); };
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    if (both(i)) ++n, a += one[i], b += other[i];
-  }
-  if (n < 2) return 0.0;
-  a /= n;
-  b /= n;
-  double aa = 0, bb = 0, ab = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    if (!both(i)) continue;
-    const double x = one[i] - a, y = other[i] - b;
-    aa += x * x, bb += y * y, ab += x * y;
-  }
-  return aa > 0 && bb > 0 ? std::clamp(ab / std::sqrt(aa * bb), -1.0, 1.0) : 0.0;
+  std::vector<double> some;
+  for (const std::size_t i : some_rows(values.size(), kMostPairRows)) some.push_back(values[i]);
+  return ranks(some);
 }
 
 }  // namespace muffle::report

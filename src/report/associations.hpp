@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bins.hpp"
+#include "muffle/core/ranks.hpp"
 #include "rows.hpp"
 
 namespace muffle::report {
@@ -30,9 +31,7 @@ double total_variation(std::span<const double> one, std::span<const double> othe
 /// What the joint shares were if the columns knew nothing of each other.
 std::vector<double> as_independent(std::span<const double> joint, std::size_t a, std::size_t b);
 
-/// Ranks of values, ties by their mean, NaN where one is missing; of some rows, the same as pair_codes().
+/// ranks() of some rows, the same as pair_codes().
 std::vector<double> ranks_of(const std::vector<double>& values);
-/// Spearman's: of ranks of two columns, of the rows that have both; 0 where one of them is constant.
-double rank_correlation(std::span<const double> one, std::span<const double> other);
 
 }  // namespace muffle::report

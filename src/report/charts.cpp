@@ -171,6 +171,37 @@ std::string bar_chart(const BarChart& chart) {
   return out + "</svg>";
 }
 
+std::string line_chart(const LineChart& chart) {
+  double low = 0, high = 0;
+  for (const LineChart::Line& line : chart.lines) {
+    for (const double value : line.values) low = std::min(low, value), high = std::max(high, value);
+  }
+  if (low == 0 && high <= 1) high = 1;
+  const double from = chart.at.front(), width = std::max(chart.at.back() - from, 1e-300);
+  const auto x_of = [&](double at) { return kLeft + (at - from) / width * (kWidth - kLeft - kRight); };
+  const auto y_of = [&](double value) {
+    return kHeight - kBottom - (value - low) / std::max(high - low, 1e-300) * (kHeight - kBottom - kTop);
+  };
+  std::string out = opening(kWidth, kHeight, chart.title, chart.description);
+  out += fmt::format("<path class=\"axis\" d=\"M{0} {1}H{2}M{0} {3}H{2}\"/>", kLeft, kHeight - kBottom,
+                     kWidth - kRight, kTop);
+  for (const auto& [value, y] : {std::pair(high, kTop + 8), std::pair(low, kHeight - kBottom)})
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.3g}</text>", kLeft - 3, y, value);
+  for (const LineChart::Line& line : chart.lines) {
+    std::string path;
+    for (std::size_t i = 0; i < chart.at.size(); ++i)
+      path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x_of(chart.at[i]), y_of(line.values[i]));
+    out += fmt::format("<path class=\"{}\" d=\"{}\"/>", line.style, path);
+  }
+  // Two points may share a place: each text stands where the first of its own does.
+  std::vector<Tick> ticks;
+  for (std::size_t i = 0; i < chart.ticks.size(); ++i) {
+    const double x = x_of(chart.at[i]);
+    if (ticks.empty() || x > ticks.back().x + 1) ticks.push_back({x, shortened(chart.ticks[i], 13)});
+  }
+  return out + ticks_of(ticks) + "</svg>";
+}
+
 std::string heat_map(const HeatMap& map) {
   constexpr std::size_t kMostLetters = 19;
   constexpr double kLarger = 1.4;  // on a page that is wide enough

@@ -33,6 +33,20 @@ struct HeatMap {
 };
 std::string heat_map(const HeatMap& map);
 
+/// Curves over one axis.
+struct LineChart {
+  std::string title, description;
+  std::vector<double> at;          ///< ascending, at least one
+  std::vector<std::string> ticks;  ///< of each of `at`, as far as there is room
+  struct Line {
+    const char* style;           ///< "made", "real" or "held", as the page's style sheet has them
+    std::vector<double> values;  ///< of each of `at`
+  };
+  std::vector<Line> lines;
+};
+/// Its upright axis goes from 0, or the least value if that is below, to the greatest, or 1 if all are below.
+std::string line_chart(const LineChart& chart);
+
 /// What colours mean, for charts with these.
 std::string colour_key(bool band, bool real, bool held_out);
 

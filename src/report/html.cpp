@@ -41,7 +41,7 @@ constexpr char kStyle[] =
     "svg text{font:10px system-ui,sans-serif;fill:var(--muted)}.axis{stroke:var(--line)}\n"
     "td.l{overflow-wrap:anywhere;min-width:9rem}@media(max-width:40rem){table{font-size:.84rem}th,td{"
     "min-width:0;padding-right:.6rem}td.l{min-width:8rem}}\n"
-    ".syn{fill:var(--syn)}.gap{fill:var(--paper)}\n"
+    ".syn{fill:var(--syn)}.gap{fill:var(--paper)}.made{stroke:var(--syn);fill:none;stroke-width:1.6}\n"
     ".real{stroke:var(--real);fill:none;stroke-width:1.6}.held{stroke:var(--held);fill:none;"
     "stroke-width:1.3;stroke-dasharray:4 2}\n"
     ".band{fill:var(--band);fill-opacity:.38}.heat{fill:var(--syn)}.heat2{fill:var(--real)}\n"

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/spread.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
 
@@ -15,11 +16,6 @@ namespace muffle::report {
 namespace {
 
 constexpr std::size_t kMostRows = 100'000, kMostValues = 20'000'000, kRowsABatch = 1024;
-
-/// Whether row i of n is one of `most` that are evenly spread.
-bool is_kept(std::uint64_t i, std::uint64_t n, std::uint64_t most) {
-  return n <= most || (i + 1) * most / n != i * most / n;
-}
 
 /// Of the row that was read last: the class that a column has; a missing one is none of them.
 std::int32_t class_in(const Rows& rows, const Column& label) {
@@ -110,7 +106,7 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
     beat(heartbeat);
     for (std::size_t r = 0; r < batch.n; ++r, ++row) {
       const std::int32_t label = batch.y[r];
-      if (label == schema::kNoClass || !is_kept(row, out.in_file, most)) continue;
+      if (label == schema::kNoClass || !is_one_of(most, row, out.in_file)) continue;
       for (std::size_t j = 0; j < dims; ++j) {
         const float x = batch.x[r * dims + j];
         double value = x;
@@ -168,7 +164,7 @@ Rows rows_at(const Rows& rows, std::span<const std::size_t> at) {
 std::vector<std::size_t> some_rows(std::size_t n, std::size_t most) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < n; ++i) {
-    if (is_kept(i, n, most)) out.push_back(i);
+    if (is_one_of(most, i, n)) out.push_back(i);
   }
   return out;
 }

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "charts.hpp"
 #include "sections.hpp"
 
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kMostRows = 400;
+constexpr std::size_t kMostFindingRows = 400, kMostSeries = 24, kMostPoints = 2000;
 
 std::string cell(const nlohmann::json& value) {
   if (value.is_number_float()) return fmt::format("{:.5g}", value.get<double>());
@@ -21,15 +24,75 @@ void add_table(const nlohmann::json& json, Page& page) {
   TextTable table{{cell(*title)}, {}};
   for (const nlohmann::json& column : *columns) table.header.push_back(cell(column));
   for (const nlohmann::json& row : *rows) {
-    if (table.rows.size() == kMostRows || !row.is_array()) break;
+    if (table.rows.size() == kMostFindingRows || !row.is_array()) break;
     std::vector<std::string>& cells = table.rows.emplace_back();
     for (const nlohmann::json& value : row) cells.push_back(cell(value));
   }
   page.table(table);
 }
 
+/// Numbers of an array, if it is one of nothing else, and not too long.
+std::optional<std::vector<double>> numbers_in(const nlohmann::json& from, const char* key) {
+  const auto found = from.is_object() ? from.find(key) : from.end();
+  if (!from.is_object() || found == from.end() || !found->is_array() || found->empty() ||
+      found->size() > kMostPoints)
+    return std::nullopt;
+  std::vector<double> out;
+  for (const nlohmann::json& value : *found) {
+    if (!value.is_number()) return std::nullopt;
+    out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+std::string text_in(const nlohmann::json& from, const char* key) {
+  const auto found = from.is_object() ? from.find(key) : from.end();
+  return from.is_object() && found != from.end() ? cell(*found) : std::string();
+}
+
+/// One of metrics.json's series. @returns whether it is one.
+bool add_series(const nlohmann::json& json, const Rows& samples, Page& page) {
+  const auto at = numbers_in(json, "at");
+  if (!at || !std::is_sorted(at->begin(), at->end()) || !json.contains("lines") || !json["lines"].is_array())
+    return false;
+  LineChart chart;
+  chart.title = text_in(json, "title");
+  chart.at = *at;
+  const std::string along = text_in(json, "along");
+  const auto column = std::find_if(samples.columns.begin(), samples.columns.end(),
+                                   [&](const Column& c) { return c.name == along && c.is_number; });
+  for (const double place : *at)
+    chart.ticks.push_back(column == samples.columns.end() ? fmt::format("{:.4g}", place)
+                                                          : column->short_text(place));
+  for (const nlohmann::json& line : json["lines"]) {
+    auto values = numbers_in(line, "values");
+    if (!values || values->size() != at->size()) return false;
+    const std::string name = text_in(line, "name");
+    chart.lines.push_back({name == "synthetic"   ? "made"
+                           : name == "real test" ? "held"
+                                                 : "real",
+                           std::move(*values)});
+    chart.description += (chart.description.empty() ? "Lines: " : ", ") + name;
+  }
+  page.figure(line_chart(chart), chart.title);
+  return true;
+}
+
+/// The first ones of metrics.json's series.
+void draw_series(const nlohmann::json& series, const Rows& samples, Page& page) {
+  if (!series.is_array() || series.empty()) return;
+  page.figure(colour_key(false, true, true), "");
+  page.begin_grid();
+  std::size_t drawn = 0;
+  for (const nlohmann::json& one : series) {
+    if (drawn < kMostSeries && add_series(one, samples, page)) ++drawn;
+  }
+  page.end_grid();
+  if (drawn < series.size()) page.note(fmt::format("{} of {} curves are drawn.", drawn, series.size()));
+}
+
 /// What `muffle evaluate` found, metric by metric. @returns whether there was anything.
-bool add_findings(const nlohmann::json& metrics, Page& page) {
+bool add_findings(const nlohmann::json& metrics, const Rows& samples, Page& page) {
   const auto findings = metrics.find("findings");
   if (findings == metrics.end() || !findings->is_object()) return false;
   for (const auto& [kind, found] : findings->items()) {
@@ -38,6 +101,7 @@ bool add_findings(const nlohmann::json& metrics, Page& page) {
     for (const nlohmann::json& table : found.value("tables", nlohmann::json::array())) add_table(table, page);
     for (const nlohmann::json& sentence : found.value("sentences", nlohmann::json::array()))
       page.paragraph(cell(sentence));
+    draw_series(found.value("series", nlohmann::json::array()), samples, page);
   }
   return !findings->empty();
 }
@@ -122,7 +186,7 @@ void private_scores(const PublicMaterial& m, const PrivateMaterial& real, Page& 
         "Share of right guesses, by the {} nearest records.{}", kNeighbours,
         nothing.empty() ? "" : " Not even from real ones is anything learnt so of: " + nothing + "."));
   }
-  if (real.metrics.is_object() && add_findings(real.metrics, page)) return;
+  if (real.metrics.is_object() && add_findings(real.metrics, *m.samples, page)) return;
   page.note(real.metrics_are_others
                 ? "metrics.json is of other samples, so its scores are left out: `muffle evaluate` makes new "
                   "ones."

@@ -162,6 +162,7 @@ ends 0 on 1 evaluate --config "$work/job.toml" --out "$run"
 check "scores of real records are this user's alone" test "$(stat -c %a "$run/metrics.json")" = 600
 ends 0 "$MUFFLE" report --run "$run" --private
 check "scores of these samples are shown" grep -q '<h3>muffle evaluate: marginals</h3>' "$private"
+check "and their curves" grep -q 'aria-label="distribution function of age"' "$private"
 sed -i 's/"samples_hash": "..../"samples_hash": "0000/' "$run/metrics.json"
 ends 0 "$MUFFLE" report --run "$run" --private
 check "of others they are not" bash -c "grep -q 'is of other samples' '$private' && ! grep -q '<h3>muffle evaluate' '$private'"

@@ -64,6 +64,24 @@ TEST_F(MixtureNll, MatchesAPlainLoop) {
   EXPECT_NEAR(got["per_90000_authors_convention"], want_authors * 18000, 1e-7 * std::fabs(want_authors));
 }
 
+TEST_F(MixtureNll, ItsSeriesAreDensities) {
+  test::write_records(file(), {{2}, {}, {0.05f, 2, 0.05f, 2, 3.05f, 2, 3.05f, 99}, {0, 1, 2, 3}});
+  Subject subject;
+  subject.samples = file();
+  const Findings found = find_kind(metric_kinds(), "mixture-nll", "metric").make()->score(subject);
+  ASSERT_EQ(found.series.size(), 2u);
+  const auto integral = [](const FoundSeries::Line& line) {
+    double sum = 0;
+    for (const double density : line.values) sum += 0.1 * density;
+    return sum;
+  };
+  EXPECT_NEAR(integral(found.series[0].lines[0]), 1.0, 1e-9);
+  EXPECT_NEAR(integral(found.series[1].lines[0]), 0.75, 1e-9);  // one of four is far away
+  EXPECT_NEAR(integral(found.series[0].lines[1]), 1.0, 1e-4);   // the mixture's own
+  EXPECT_NEAR(found.series[0].at[10], 0.05, 1e-9);
+  EXPECT_NEAR(found.series[0].lines[0].values[10], 0.5 / 0.1, 1e-9);
+}
+
 TEST_F(MixtureNll, MuffleDataScoresWhatThePapersDataDoes) {
   data::write_mixture(folder_.path());
   const auto stream = data::open_records({.dir = folder_.path().string(),

@@ -127,6 +127,22 @@ TEST(Html, WordsThatAreTooLongForAColumnAreBroken) {
   EXPECT_NE(page.html().find("<td class=\"l\">fff"), std::string::npos);
 }
 
+TEST(Html, CurvesLieInsideOfTheirChart) {
+  LineChart chart{
+      "<title>", "", {10, 10.5, 20}, {"10", "10.5", "20"}, {{"made", {0, 0.5, 1}}, {"real", {0, 0.25, 1}}}};
+  const std::string svg = line_chart(chart);
+  EXPECT_NE(svg.find("&lt;title&gt;"), std::string::npos);
+  EXPECT_NE(svg.find("class=\"made\" d=\"M34.0 128.0L49.1 68.0L336.0 8.0\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find("class=\"real\" d=\"M34.0 128.0L49.1 98.0L336.0 8.0\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">20</text>"), std::string::npos);
+  chart.at = {5, 5, 5};  // one place
+  chart.lines.resize(1);
+  chart.lines[0].values = {-2, 3, 3};
+  const std::string flat = line_chart(chart);
+  EXPECT_EQ(flat.find("nan"), std::string::npos);
+  EXPECT_NE(flat.find(">-2</text>"), std::string::npos);
+}
+
 TEST(Html, NamesOfAMapLieInsideOfIt) {
   HeatMap map;
   map.names = {"a", "a-column-with-a-name"};

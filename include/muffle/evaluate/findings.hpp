@@ -27,10 +27,23 @@ struct FoundTable {
   std::size_t at_a_terminal = static_cast<std::size_t>(-1);  ///< so many rows; files have all of them
 };
 
+/// Curves over one axis: distribution functions, densities, a training's course.
+struct FoundSeries {
+  std::string title;
+  std::string along;       ///< what the axis counts
+  std::vector<double> at;  ///< ascending
+  struct Line {
+    std::string name;
+    std::vector<double> values;  ///< of each of `at`
+  };
+  std::vector<Line> lines;
+};
+
 /// What a metric hands over. What people read at a terminal, metrics.json and `muffle report` are views of
 /// it. Not covered by the release's guarantee where the metric has real_records().
 struct Findings {
   std::vector<FoundTable> tables;
+  std::vector<FoundSeries> series;                  ///< in files and reports; a terminal has none
   std::vector<std::string> sentences;               ///< what is to be thought of them
   nlohmann::json facts = nlohmann::json::object();  ///< fields of metrics.json that are in no table;
                                                     ///< "is_private" false: of a release that is NOT PRIVATE
@@ -38,7 +51,8 @@ struct Findings {
 
 /// Lines for people.
 std::string text_of(const Findings& findings);
-/// Fields of metrics.json: facts, each cell where it says, and "findings", KIND: {"tables", "sentences"}.
+/// Fields of metrics.json: facts, each cell where it says, and "findings", KIND: {"tables", "series",
+/// "sentences"}. @throws InvariantError  a line that is longer or shorter than its axis.
 nlohmann::json json_of(const Findings& findings, std::string_view kind);
 
 }  // namespace muffle::evaluate
