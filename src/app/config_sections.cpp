@@ -46,7 +46,8 @@ std::vector<settings::Key> party_keys(Config& c) {
   section("privacy", [&](Keys& k) { c.ledger.declare(k); });
   section("data", [&](Keys& k) {
     data::declare(k, c.data);
-    k.text("id", c.ledger.data_id, "the name of this site's records in its privacy ledger");
+    k.text("id", c.ledger.data_id,
+           "the name of this site's records in its privacy ledger; public: contributions say it");
   });
   section("features", [&](Keys& k) {
     k.choice("device", c.devices.embed,

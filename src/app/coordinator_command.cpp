@@ -73,7 +73,8 @@ void charter(const PartyCommand& command, std::ostream& out) {
   }
   if (next.admission.empty()) next.admission = "the coordinator compared fingerprints with each member";
   for (const std::string& name : command.revoke) {
-    const crypto::SignerKey* member = admitted.peer(name);
+    const std::optional<crypto::Fingerprint> words = crypto::parse_fingerprint(name);
+    const crypto::SignerKey* member = words ? admitted.with_fingerprint(*words) : admitted.peer(name);
     if (member == nullptr)
       throw ConfigError(fmt::format("'{}' is not admitted: its key cannot be revoked.", printable(name)));
     if (std::ranges::count(next.revoked, member->key) == 0) next.revoked.push_back(member->key);

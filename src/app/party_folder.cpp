@@ -116,9 +116,11 @@ void pin(const PartyCommand& command, bool site, std::ostream& out) {
   const release::Card card = release::read_card(*claimed, "a card");
   if (!site && card.coordinator)
     throw ConfigError("a coordinator admits sites and key holders, no coordinator.");
-  pins.add(claimed->sender, card, command.words);
+  pins.add(claimed->sender, card, command.words, command.replaces);
   pins.save(command.folder);
-  out << fmt::format("{} ({}) is pinned.\n", card.name, roles_in_words(card));
+  out << fmt::format(
+      "{} ({}) is pinned.{}\n", card.name, roles_in_words(card),
+      command.replaces ? " The key that it had stays good for rounds that were proposed for it." : "");
 }
 
 std::vector<std::size_t> taking_part(const release::ProposedRound& round, round::Exchange& exchange) {

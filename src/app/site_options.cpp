@@ -75,6 +75,10 @@ void PartyCommandLine::add_site() {
   auto& decline = party_verb(*command, p, "decline", "the site takes no part in a round, and says so");
   Options(pin).value("name", p.name, "NAME", "whose card")->required();
   Options(pin).value("--words", p.words, "WORDS", "the fingerprint that its people read out")->required();
+  pin.add_flag(
+      "--replaces", p.replaces,
+      "its people say that this key replaces the one that is pinned, which stays good for rounds that "
+      "were proposed for it");
   for (CLI::App* verb : {&show, &approve, &decline}) round_of(*verb, p);
   Options(approve).value("--key", p.key, "FILE", "the person's key file (muffle keygen)")->required();
   const auto codes = release::decline_codes();
@@ -97,12 +101,16 @@ void PartyCommandLine::add_coordinator() {
       party_verb(*command, p, "admit", "note that a card's fingerprint is what its people say it is");
   Options(admit).value("name", p.name, "NAME", "whose card")->required();
   Options(admit).value("--words", p.words, "WORDS", "the fingerprint that its people read out")->required();
+  admit.add_flag("--replaces", p.replaces,
+                 "its people say that this key replaces the one that was admitted; that one is not revoked");
   auto& charter =
       party_verb(*command, p, "charter", "write the charter's next version: all who are admitted");
   Options c(charter);
   c.value("--title", p.title, "TEXT", "the consortium's name; default: as before");
   c.value("--admission", p.admission, "TEXT", "how members are admitted, for people; default: as before");
-  c.repeated("--revoke", p.revoke, "NAME", "a member whose key may take part in nothing any more");
+  c.repeated("--revoke", p.revoke, "NAME",
+             "a member whose key may take part in nothing any more; of a key that was replaced, its "
+             "fingerprint");
   auto& propose = party_verb(*command, p, "propose",
                              "propose a round: what is released, by whom, with which noise; refuses what the "
                              "theorem does not cover");

@@ -47,7 +47,8 @@ bool same_parties(const RoundRecord& a, const RoundRecord& b) {
   return a.coordinator == b.coordinator && a.title == b.title &&
          std::ranges::equal(a.sites, b.sites,
                             [](const RoundRecord::Site& x, const RoundRecord::Site& y) {
-                              return x.key == y.key && x.name == y.name && x.charge == y.charge;
+                              return x.key == y.key && x.name == y.name && x.charge == y.charge &&
+                                     x.data_id == y.data_id;
                             }) &&
          std::ranges::equal(a.holders, b.holders,
                             [](const RoundRecord::Holder& x, const RoundRecord::Holder& y) {

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "message_fields.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/release/plan_json.hpp"
@@ -30,8 +31,11 @@ json apart_to_header(const privacy::Apart& mode) {
 json round_to_header(const RoundRecord& r) {
   json sites = json::array(), holders = json::array();
   for (const RoundRecord::Site& s : r.sites)
-    sites.push_back(
-        {{"name", s.name}, {"key", s.key}, {"contribution", s.contribution}, {"charge", s.charge}});
+    sites.push_back({{"name", s.name},
+                     {"key", s.key},
+                     {"contribution", s.contribution},
+                     {"charge", s.charge},
+                     {"data_id", s.data_id}});
   for (const RoundRecord::Holder& h : r.holders) {
     holders.push_back({{"name", h.name}, {"key", h.key}});
     if (h.opening.empty()) {
@@ -47,7 +51,8 @@ json round_to_header(const RoundRecord& r) {
 RoundRecord read_round(const JsonFields& f) {
   RoundRecord r{f.hex("id", 64), f.text("title", 256), f.hex("coordinator", 64), f.hex("seal", 64), {}, {}};
   for (const JsonFields& s : f.objects("sites", std::size_t{1} << 16))
-    r.sites.push_back({s.text("name", 64), s.hex("key", 64), s.hex("contribution", 64), s.hex("charge", 32)});
+    r.sites.push_back({s.text("name", 64), s.hex("key", 64), s.hex("contribution", 64), s.hex("charge", 32),
+                       read_data_id(s)});
   for (const JsonFields& h : f.objects("holders", 16)) {
     RoundRecord::Holder& holder = r.holders.emplace_back();
     holder.name = h.text("name", 64);

@@ -30,7 +30,7 @@ void ChargedDocument::begin(const privacy::ChargeTerms& terms,
   terms_ = terms;
   charge_ = ledger_.begin(terms_);
   state_ = State::kDrawn;  // whatever comes of it: a failed draw is not tried again
-  draw(Charge(charge_, terms_.run));
+  draw(Charge(charge_, terms_.run, ledger_.state().data_id));
 }
 
 void ChargedDocument::resume(const privacy::ChargeRecord& charge) {
@@ -49,7 +49,7 @@ void ChargedDocument::begin_round(std::uint64_t round, const std::string& summed
   require(state_ == State::kOpen, "a round was to be drawn twice: this is a bug in muffle.");
   ledger_.begin_round(charge_, round, summed);
   state_ = State::kDrawn;
-  draw(Charge(charge_, terms_.run));
+  draw(Charge(charge_, terms_.run, ledger_.state().data_id));
 }
 
 std::string ChargedDocument::write(const std::filesystem::path& file, std::string_view bytes) {

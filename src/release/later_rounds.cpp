@@ -135,7 +135,7 @@ void require_goes_on(const EndedRound& first, std::size_t site, const Contributi
   require_chain(
       before.records == contribution.records,
       fmt::format("'{}' says another number of records than in the first round of this release.", name));
-  require_chain(before.charge == contribution.charge,
+  require_chain(before.charge == contribution.charge && before.data_id == contribution.data_id,
                 fmt::format("'{}' names another charge than in the first round of this release.", name));
 }
 

@@ -13,6 +13,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
 #include "muffle/crypto/site_keys.hpp"
+#include "muffle/privacy/ledger.hpp"
 
 namespace muffle::release {
 
@@ -52,6 +53,13 @@ std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std:
       f.fail(key, fmt::format("has an entry that is not {} hexadecimal digits", 2 * kSize));
   }
   return out;
+}
+
+/// What a site calls its records, as its ledger does.
+inline std::string read_data_id(const JsonFields& f) {
+  std::string id = f.text("data_id", 128);
+  if (!privacy::is_data_id(id)) f.fail("data_id", "is no name of a data set");
+  return id;
 }
 
 template <class List, class Project>

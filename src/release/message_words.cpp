@@ -22,7 +22,7 @@ std::string what_it_is(MessageKind kind) {
       return "a site takes no part, and a code that says why";
     case MessageKind::kContribution:
       return "a site's sums over its records, with its noise, under masks that all key holders together take "
-             "off; public keys, hashes and the charge's number in its ledger";
+             "off; public keys, hashes, the charge's number in its ledger, and what it calls these records";
     case MessageKind::kSeal:
       return "which contributions count: their signed headers, without their numbers";
     case MessageKind::kOpening:
@@ -81,6 +81,10 @@ std::string message_in_words(const std::string& file, std::string_view bytes) {
                         " (the fingerprint that the sender reads out by telephone)");
   line("signature", "good: the file is what that sender has signed, unchanged");
   line("values", values_of(h));
+  if (const auto id = h.body.find("data_id");
+      h.kind == MessageKind::kContribution && id != h.body.end() && id->is_string())
+    line("data set", fmt::format("it says that its site calls these records '{}' (data.id)",
+                                 printable(id->get<std::string>())));
   // Under replace-one a contribution says how many records its site has.
   if (const auto records = h.body.find("records"); h.kind == MessageKind::kContribution &&
                                                    records != h.body.end() && records->is_number_unsigned() &&

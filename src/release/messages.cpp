@@ -250,9 +250,10 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
 }
 
 json body_of(const Contribution& c) {
-  json out{{"point", to_hex(c.point)}, {"commitments", hex_json(c.commitments)},
-           {"macs", hex_json(c.macs)}, {"charge", c.charge},
-           {"records", c.records},     {"secure_noise", c.secure_noise}};
+  json out{{"point", to_hex(c.point)},      {"commitments", hex_json(c.commitments)},
+           {"macs", hex_json(c.macs)},      {"charge", c.charge},
+           {"data_id", c.data_id},          {"records", c.records},
+           {"secure_noise", c.secure_noise}};
   if (!c.boxes.empty()) out["boxes"] = c.boxes;
   return out;
 }
@@ -260,13 +261,14 @@ json body_of(const Contribution& c) {
 Contribution read_contribution(const SignedHeader& header, std::size_t holders, bool shared) {
   const JsonDocument document = message_document("a contribution");
   const JsonFields f(header.body, document);
-  f.only({"point", "commitments", "macs", "boxes", "charge", "records", "secure_noise"});
+  f.only({"point", "commitments", "macs", "boxes", "charge", "data_id", "records", "secure_noise"});
   if (!shared && f.has("boxes")) f.fail("boxes", "are for rounds whose key holders may be missing");
   return {bytes_at<32>(f, "point"),
           hex_list<32>(f, "commitments", holders, holders),
           hex_list<16>(f, "macs", holders, holders),
           shared ? hex_texts(f, "boxes", holders, 2 * box_bytes(holders)) : std::vector<std::string>(),
           f.hex("charge", 32),
+          read_data_id(f),
           f.integer("records", 0, std::uint64_t{1} << 62),
           f.flag("secure_noise")};
 }

@@ -22,9 +22,8 @@ RoundRecord record_of(const ProposedRound& round, const SealedRound& seal) {
   for (std::size_t i = 0; i < seal.sites.size(); ++i) {
     const SignedHeader& header = seal.seal.contributions[i];
     const crypto::SignerKey& site = round.proposal.sites[seal.sites[i]];
-    record.sites.push_back(
-        {site.name, to_hex(site.key), to_hex(header.id()),
-         read_contribution(header, round.proposal.holders.size(), round.shares_keys()).charge});
+    const Contribution body = read_contribution(header, round.proposal.holders.size(), round.shares_keys());
+    record.sites.push_back({site.name, to_hex(site.key), to_hex(header.id()), body.charge, body.data_id});
   }
   for (const HolderKey& h : round.proposal.holders)
     record.holders.push_back({h.holder.name, to_hex(h.holder.key), ""});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "muffle/core/error.hpp"
 #include "muffle/release/message_names.hpp"
@@ -45,6 +46,22 @@ ProposedRound::ProposedRound(const Message& message, const std::string& name)
       summed(proposal.plan.rounds() > 1 ? proposal.plan.of_round(proposal.number()) : proposal.plan),
       noise(summed.noise, proposal.parties),
       length(summed.size()) {}
+
+std::uint64_t most_bytes_sealed(const Proposal& p) {
+  constexpr std::size_t kLongestId = 128;
+  const std::size_t m = p.holders.size();
+  Contribution body{.commitments = std::vector<crypto::PairCommitment>(m),
+                    .macs = std::vector<crypto::PairMac>(m),
+                    .charge = std::string(32, '0'),
+                    .data_id = std::string(kLongestId, '0'),
+                    .records = std::numeric_limits<std::uint64_t>::max(),
+                    .secure_noise = false};
+  if (p.parties.missing_holders > 0) body.boxes.assign(m, std::string(2 * box_bytes(m), '0'));
+  SignedHeader header{.kind = MessageKind::kContribution};
+  header.body = body_of(body);
+  header.numbers = std::numeric_limits<std::uint64_t>::max();
+  return header_json(header).dump().size() + 1;  // and a comma
+}
 
 std::uint64_t ProposedRound::most_release_bytes() const {
   constexpr std::uint64_t kMostOfItsHeader = std::uint64_t{64} << 20;  // who took part in each of its rounds

@@ -215,7 +215,10 @@ json round_json(const Artifact& a) {
               {"missing_holders", p.missing_holders},
               {"stood_in", mode.stood_in}};
   for (const RoundRecord& before : a.rounds_before) out["rounds_before"].push_back(before.id);
-  for (const RoundRecord::Site& site : a.round->sites) out["sites"].push_back(site.name);
+  for (const RoundRecord::Site& site : a.round->sites) {
+    out["sites"].push_back(site.name);
+    out["charges"].push_back({{"site", site.name}, {"data_id", site.data_id}, {"charge", site.charge}});
+  }
   for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
   const privacy::SiteNoisePlan plan(a.noise, p);
   const std::vector<privacy::NoisePart> top_ups = plan.top_ups(mode.sealed);
@@ -360,6 +363,9 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
           "charge; the "
           "first was {}.\n",
           a.rounds_before.size() + 1, a.rounds_before.front().id);
+    out += "\nCharged, each in its site's own ledger:\n";
+    for (const RoundRecord::Site& site : a.round->sites)
+      out += fmt::format("  - {}: data set '{}', charge {}\n", site.name, site.data_id, site.charge);
   }
   out += "\nMechanism: " + mechanism(a) + "\n\nSensitivity: " + a.noise.sensitivity.derivation + "\n";
   const auto list = [&](const char* title, const std::vector<std::string>& items) {

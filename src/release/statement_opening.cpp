@@ -131,12 +131,11 @@ std::string what_was_spent(const Artifact& a, const privacy::LedgerState* ledger
       a.rounds() > 1 ? fmt::format(", for all {} rounds together", a.rounds()) : "");
   if (ledger != nullptr && ledger->find_charge(a.ledger_charge) != nullptr)
     return out + spent_in_all(a, *ledger);
-  return out +
-         (a.data_id.empty()
-              ? std::string("Other releases of the same people's records do.")
-              : fmt::format("Other releases of the same people's records do: the ledger of data set '{}' "
-                            "has the sum (`muffle ledger show`).",
-                            printable(a.data_id)));
+  out += "Other releases of the same people's records do";
+  if (a.round) return out + ": each site's own ledger has the sum for its records (`muffle ledger show`).";
+  if (a.data_id.empty()) return out + ".";
+  return out + fmt::format(": the ledger of data set '{}' has the sum (`muffle ledger show`).",
+                           printable(a.data_id));
 }
 
 }  // namespace

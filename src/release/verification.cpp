@@ -357,14 +357,18 @@ class Verifier {
       if (charge == nullptr || charge->terms.run != "round " + first_round(a) || !charge->artifact)
         throw ProtocolError(
             fmt::format("the ledger '{}' has no charge for a contribution to this round that counts", file));
+      if (out_.ledger->data_id != whose->data_id)
+        throw ProtocolError(
+            fmt::format("the ledger '{}' is of data set '{}', and the contribution of '{}' was of '{}'", file,
+                        out_.ledger->data_id, whose->name, whose->data_id));
       if (charge->terms.mu != privacy::mu_of(a.noise) ||
           charge->terms.unit != privacy::PrivacyUnit{a.adjacency, a.max_records_per_person})
         throw ProtocolError(fmt::format(
             "the ledger '{}' charged another mu, or for other people, than the release states", file));
       if (charge->released && *charge->released != to_hex(sha256(PublicBytes(evidence_.release))))
         throw ProtocolError(fmt::format("the ledger '{}' has seen another release of this round", file));
-      return fmt::format("'{}' has the charge of '{}' for its contribution{}", file, whose->name,
-                         compare_contribution(*charge, *whose));
+      return fmt::format("'{}' has the charge of '{}' for its contribution of data set '{}'{}", file,
+                         whose->name, whose->data_id, compare_contribution(*charge, *whose));
     });
   }
 

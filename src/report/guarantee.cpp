@@ -56,6 +56,16 @@ std::string told(double mu, double delta, bool up) {
                      up ? rounded_up_text(*epsilon, 3) : rounded_down_text(*epsilon * (1 - 1e-6), 3));
 }
 
+/// By the names that the records' owners gave them.
+std::string data_sets(const release::Artifact& a) {
+  if (!a.round)
+    return a.data_id.empty() || a.data_id.starts_with("unnamed-") ? "nobody named it (data.id)" : a.data_id;
+  std::string out;
+  for (const release::RoundRecord::Site& site : a.round->sites)
+    out += fmt::format("{}'{}' of {}", out.empty() ? "" : ", ", site.data_id, site.name);
+  return out;
+}
+
 /// The day of this release's charge, by the ledger's clock.
 std::string day_of(const PublicMaterial& m) {
   const auto& ledger = m.verification.ledger;
@@ -100,8 +110,7 @@ TextTable promises(const PublicMaterial& m) {
                      : "their records having been there at all (add/remove-one)");
   row("spent in all", spent_in_all(m));
   row("taken for public", taken_for_public(a.schema));
-  row("data set",
-      a.data_id.empty() || a.data_id.starts_with("unnamed-") ? "nobody named it (data.id)" : a.data_id);
+  row("data set", data_sets(a));
   row("released on", day_of(m));
   row("signature", m.verification.signature
                        ? fmt::format("claims to be '{}', unchecked", m.verification.signature->signer)

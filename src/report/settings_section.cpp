@@ -81,7 +81,13 @@ void ledger_and_signature(const PublicMaterial& m, Page& page) {
                                          ? fmt::format("claims to be '{}', unchecked; key {}",
                                                        v.signature->signer, crypto::to_hex(v.signature->key))
                                          : "nobody"});
-  facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
+  if (a.round) {
+    for (const release::RoundRecord::Site& site : a.round->sites)
+      facts.rows.push_back({"ledger of site " + site.name,
+                            fmt::format("data set '{}', charge {}", site.data_id, site.charge)});
+  } else {
+    facts.rows.push_back({"ledger of data set", a.data_id.empty() ? "none" : a.data_id});
+  }
   if (!a.ledger_charge.empty()) facts.rows.push_back({"its charge", a.ledger_charge});
   facts.rows.push_back({"spent in all", spent_in_all(m)});
   facts.rows.push_back({"made by", "muffle " + a.muffle_version});

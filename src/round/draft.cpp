@@ -1,18 +1,14 @@
 #include "muffle/round/draft.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/embed/self_check.hpp"
-#include "muffle/privacy/accountant.hpp"
-#include "muffle/privacy/ledger.hpp"
 #include "muffle/release/message_names.hpp"
 
 namespace muffle::round {
@@ -91,18 +87,50 @@ Sha256Digest self_check_of(const release::Proposal& p) {
   return embed::self_check(embed::make_embedder(p.plan.rounds() > 1 ? p.plan.of_round(p.number()) : p.plan));
 }
 
-std::string epsilon_text(double mu, double delta) {
-  const std::optional<double> epsilon = privacy::epsilon_to_tell(mu, delta);
-  return epsilon ? rounded_up_text(*epsilon, 3) : "beyond 100";
-}
-
-std::string names_of(const std::vector<crypto::SignerKey>& list) {
-  std::vector<std::string> names;
-  for (const crypto::SignerKey& who : list) names.push_back(who.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+/// A seal holds the signed header of each contribution, and no message of lists may be larger than others
+/// read.
+void require_sealable(const release::Proposal& p) {
+  constexpr std::uint64_t kBesideHeaders = 4096;
+  const std::uint64_t each = release::most_bytes_sealed(p);
+  const std::uint64_t most = (release::kMostBytesOfLists - kBesideHeaders) / each;
+  if (p.sites.size() <= most) return;
+  throw ConfigError(fmt::format(
+      "the round could not be sealed: a seal has {} bytes for each of {} contributions, {} in all, and no "
+      "more than {} are read. With {} key holders{} {} sites can be invited at most: invite fewer "
+      "(--invite), "
+      "have fewer key holders (--holder){}, or make two releases by one plan and combine them.",
+      each, p.sites.size(), each * p.sites.size(), release::kMostBytesOfLists, p.holders.size(),
+      p.parties.missing_holders > 0 ? fmt::format(", of whom {} may be missing,", p.parties.missing_holders)
+                                    : "",
+      most, p.parties.missing_holders > 0 ? " or let none be missing (--missing-holders 0)" : ""));
 }
 
 }  // namespace
+
+const Consortium& charter_of_all(const release::Proposal& p, const std::vector<std::size_t>& sites,
+                                 const Membership& members, const crypto::SitePublicKey& coordinator) {
+  const Consortium* found = nullptr;
+  std::string lacks;
+  for (const Consortium& charter : members.charters) {  // by version
+    if (charter.coordinator != coordinator) continue;
+    std::string missing;
+    const auto need = [&](const crypto::SignerKey& who, bool release::Card::*role, const char* role_name) {
+      const Member* const member = charter.find(who.key);
+      if (member == nullptr || !(member->card.*role))
+        missing = fmt::format("'{}' is no {} by charter {}", who.name, role_name, charter.charter.version);
+      if (std::ranges::count(charter.charter.revoked, who.key) > 0)
+        throw ConfigError(fmt::format("charter {} has revoked the key of '{}': the release cannot go on.",
+                                      charter.charter.version, who.name));
+    };
+    for (const release::HolderKey& h : p.holders) need(h.holder, &release::Card::key_holder, "key holder");
+    for (const std::size_t site : sites) need(p.sites[site], &release::Card::site, "site");
+    if (missing.empty()) found = &charter;
+    lacks = missing;
+  }
+  if (found != nullptr) return *found;
+  throw ConfigError(lacks.empty() ? "there is no charter of this coordinator in the exchange."
+                                  : lacks + ": the release cannot go on.");
+}
 
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
@@ -165,6 +193,7 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
   } catch (const ConfigError& error) {
     throw ConfigError(error.what() + left);
   }
+  require_sealable(p);
   return draft;
 }
 
@@ -172,111 +201,23 @@ Draft draft_later(release::ReleasePlan plan, const Membership& members,
                   const std::vector<release::EndedRound>& before, std::span<const release::Proposal> earlier,
                   const Wishes& wishes) {
   const release::EndedRound& last = before.back();
-  const Consortium* charter = members.newest(last.round.coordinator);
-  if (charter == nullptr) throw ConfigError("there is no charter of this coordinator in the exchange.");
   Draft draft{last.round.proposal, {}};
   release::Proposal& p = draft.proposal;
-  p.charter = charter->id;
+  const Consortium& charter = charter_of_all(p, before.front().seal.sites, members, last.round.coordinator);
+  p.charter = charter.id;
   p.plan = std::move(plan);
   p.later = {last.round.proposal.number() + 1, last.round.first(), last.round.id, last.id};
   p.self_check = self_check_of(p);
   for (release::HolderKey& h : p.holders) {
-    const Member* const member = charter->find(h.holder.key);
-    if (member == nullptr || !member->card.key_holder)
-      throw ConfigError(fmt::format("'{}' is no key holder by charter {} any more: the release cannot go on.",
-                                    h.holder.name, charter->charter.version));
-    const std::optional<release::HolderKey> key = next_key(*member, members, earlier);
+    const std::optional<release::HolderKey> key = next_key(*charter.find(h.holder.key), members, earlier);
     if (!key)
       throw ConfigError(fmt::format(
           "'{}', a key holder, has no unused round key in the exchange (muffle site join).", h.holder.name));
     h = *key;
   }
-  for (const std::size_t site : before.front().seal.sites) {
-    const Member* const member = charter->find(p.sites[site].key);
-    if (member == nullptr || !member->card.site)
-      throw ConfigError(
-          fmt::format("'{}', which contributed to the first round, is no site by charter {} any more: "
-                      "the release cannot go on.",
-                      p.sites[site].name, charter->charter.version));
-  }
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
   return draft;
-}
-
-std::string noise_in_words(const release::Proposal& p) {
-  const privacy::SiteNoisePlan noise(p.plan.noise, p.parties);
-  const double mu = privacy::mu_of(p.plan.noise), delta = p.plan.noise.delta;
-  const auto planned = static_cast<double>(p.plan.noise.parts.at(0).runs.at(0).sigma_lattice);
-  std::string out = fmt::format(
-      "whoever pools what {} of the sealed sites and {} of the key holders know: epsilon {} at "
-      "delta {}\n",
-      p.parties.colluding, p.parties.colluding_holders, epsilon_text(mu, delta), delta);
-  for (int u = p.parties.least; u <= p.parties.sites; ++u) {
-    const double total = noise.total_sigma(u, p.parties.holders, 0, 0) / planned;
-    const std::uint64_t top_up = noise.top_ups(u).at(0).runs.at(0).sigma_lattice;
-    out += fmt::format("noise if {} contribute: {:.3f} sigma{}\n", u, total,
-                       top_up > 0 ? " (key holders top it up)" : "");
-  }
-  out += fmt::format("a site that everybody else betrays, and the cryptography: epsilon {} at delta {}\n",
-                     epsilon_text(std::nextafter(mu / noise.alone(), HUGE_VAL), delta), delta);
-  return out;
-}
-
-std::string date_in_words(std::uint64_t seconds) {
-  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
-
-std::string proposal_in_words(const release::ProposedRound& round) {
-  const release::Proposal& p = round.proposal;
-  const release::ReleasePlan& plan = p.plan;
-  std::string out = fmt::format("round {}\ntitle: {}\n", to_hex(round.id).substr(0, 16), printable(p.title));
-  if (plan.rounds() > 1)
-    out +=
-        p.later
-            ? fmt::format(
-                  "round {} of {} of the release that round {} has begun: nothing more is charged for it\n",
-                  p.number(), plan.rounds(), release::short_id(round.first()))
-            : fmt::format(
-                  "round 1 of {}: one charge pays for all, and what a later one counts follows from the "
-                  "noisy sums before it. Whoever contributes is asked once more in each\n",
-                  plan.rounds());
-  std::vector<std::string> maps, holders;
-  for (const features::NamedMap& map : round.summed.maps)
-    maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
-  out += fmt::format("released: {} numbers, of the maps {}{}\n", round.length, fmt::join(maps, ", "),
-                     round.summed.counts ? ", and class counts" : "");
-  if (plan.schema.table) {
-    std::vector<std::string> columns;
-    for (const schema::Column& c : plan.schema.table->columns) {
-      if (!c.is_unread() && c.role != schema::ColumnRole::kPerson) columns.push_back(printable(c.name));
-    }
-    out += fmt::format("columns: {}\nschema: {}\n", fmt::join(columns, ", "),
-                       schema::table_hash(schema::with_target_as_label(*plan.schema.table)));
-    if (const auto target = plan.schema.table->target())
-      out += fmt::format("label: '{}', counted like any other column\n",
-                         printable(plan.schema.table->columns[*target].name));
-  } else {
-    out += fmt::format("records: {} numbers each, {} classes\n", plan.schema.dims(), plan.schema.classes);
-  }
-  out += fmt::format("protected: {}\n", privacy::in_words(privacy::unit_of(plan.noise)));
-  out +=
-      "a record that does not fit the schema decides nothing: the nearest bound or the missing value takes "
-      "the place of what does not fit, or the record counts as nothing\n";
-  out += noise_in_words(p);
-  for (const release::HolderKey& h : p.holders)
-    holders.push_back(fmt::format("{} (key {})", h.holder.name, h.number));
-  out += fmt::format("sites: {} are invited: {}; {} are expected; fewer than {} make no release\n",
-                     p.sites.size(), names_of(p.sites), p.parties.expected, p.parties.least);
-  const auto f = static_cast<std::size_t>(p.parties.missing_holders);
-  out += f == 0
-             ? fmt::format("key holders: all {} must open: {}\n", p.holders.size(), fmt::join(holders, ", "))
-             : fmt::format("key holders: {} of {} must open, and stand in for the others: {}\n",
-                           p.holders.size() - f, p.holders.size(), fmt::join(holders, ", "));
-  out += fmt::format("contributions until {}; openings until {}", date_in_words(p.contribute_until),
-                     date_in_words(p.open_until));
-  out += f == 0 ? "\n" : fmt::format("; stand-ins until {}\n", date_in_words(p.stand_in_until));
-  return out;
 }
 
 }  // namespace muffle::round

@@ -79,7 +79,10 @@ std::string Contributor::contribute(embed::PartialSum&& sums, privacy::NoiseShar
           "a contribution was to be made for another release's charge: this is a bug in muffle.");
   Covered covered(std::move(sums), std::move(share));
   std::vector<std::uint64_t>& values = covered.values.values;
-  Contribution body{.charge = charge.id(), .records = records, .secure_noise = covered.secure_noise};
+  Contribution body{.charge = charge.id(),
+                    .data_id = charge.data_id(),
+                    .records = records,
+                    .secure_noise = covered.secure_noise};
   require(values.size() == round_.length,
           "a contribution was to be made of another number of values than the round sums: this is a bug in "
           "muffle.");

@@ -13,6 +13,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/message_names.hpp"
+#include "step_files.hpp"
 
 namespace muffle::round {
 namespace {
@@ -26,9 +27,11 @@ constexpr std::uint64_t kAnySize = std::uint64_t{1} << 36;
 constexpr std::size_t kMostNamed = 20;
 
 /// A charter and a proposal before what rests on them; a statement (.mfm) before what it speaks of (.mfl).
+/// What ends a round comes early: should not all be fetched, it has to be known before anything is sent.
 int order_of(const std::string& name) {
   if (name.starts_with("charter") || release::is_proposal_name(name)) return 0;
-  return name.ends_with(".mfl") ? 2 : 1;
+  if (name.ends_with("-abandonment.mfm")) return 1;
+  return name.ends_with(".mfl") ? 3 : 2;
 }
 
 bool is_of_no_round(std::string_view name) {
@@ -56,8 +59,14 @@ class Synchronisation {
       if (!time_left()) break;
       or_refused(out_.refused, name, [&] { fetch(name); });
     }
-    for (const std::string& name : missing(here_, there_)) {
-      if (release::is_name_of_ours(name)) or_refused(out_.refused, name, [&] { send(name, out_.sent); });
+    const std::vector<std::string> to_send = missing(here_, there_);
+    const std::set<std::string> stays = to_send.empty() ? std::set<std::string>() : of_abandoned_rounds();
+    for (const std::string& name : to_send) {
+      if (stays.contains(name)) {
+        out_.held.push_back(name);
+      } else if (release::is_name_of_ours(name)) {
+        or_refused(out_.refused, name, [&] { send(name, out_.sent); });
+      }
     }
     std::vector<std::string> same;
     for (const std::string& name : own) {  // the same bytes again are no error, others are
@@ -90,6 +99,22 @@ class Synchronisation {
                     bytes_ > limits_.bytes ? fmt::format("{} bytes", limits_.bytes)
                                            : fmt::format("{} s", limits_.seconds));
     return false;
+  }
+
+  /// What comes of records or round keys, and was for a round that its coordinator has given up.
+  std::set<std::string> of_abandoned_rounds() {
+    std::set<std::string> out;
+    for (const Proposals::Entry& entry : read_proposals(local_).rounds) {
+      const release::ProposedRound& round = entry.round;
+      if (!abandoned(round, local_)) continue;
+      for (const crypto::SignerKey& site : round.proposal.sites)
+        out.insert(release::contribution_name(round.id, site.key));
+      for (const release::HolderKey& h : round.proposal.holders) {
+        out.insert(release::opening_name(round.id, h.holder.key));
+        out.insert(release::stand_in_name(round.id, h.holder.key));
+      }
+    }
+    return out;
   }
 
   void send(const std::string& name, std::vector<std::string>& sent) {
@@ -198,6 +223,8 @@ std::string in_words(const Synced& synced) {
   std::string out;
   for (const std::string& name : synced.fetched) out += fmt::format("fetched  {}\n", name);
   for (const std::string& name : synced.sent) out += fmt::format("sent     {}\n", name);
+  for (const std::string& name : synced.held)
+    out += fmt::format("held back  {}: its round is abandoned, and what has not left stays\n", name);
   out += named(synced.conflicts) + named(synced.refused);
   if (!synced.unfinished.empty()) out += synced.unfinished + "\n";
   return out;

@@ -75,8 +75,9 @@ class Judge {
     return out;
   }
 
-  /// Everybody who takes part is in the charter that it names, the newest that was seen of this coordinator,
-  /// under the same name, in that role; no charter of this coordinator has revoked a key of theirs.
+  /// Everybody who takes part is in the charter that it names, under the same name, in that role; no charter
+  /// that was seen of this coordinator has revoked a key of theirs. A newer one alone ends no round that is
+  /// under way: members come, go and change their keys.
   Ruling charter() const {
     const auto named = std::ranges::find(q_.charters, proposal_.charter, &Consortium::id);
     if (named == q_.charters.end()) {
@@ -84,7 +85,7 @@ class Judge {
       return waits("charter", "the charter that the proposal names has not been seen");
     }
     if (named->coordinator != q_.round.coordinator) return broken("charter", "another coordinator signed it");
-    std::string wrong;
+    std::string wrong, newer;
     const std::vector<crypto::SignerKey> taking = sites();
     for (const crypto::SignerKey& site : taking) {
       const Consortium::Member* member = named->find(site.key);
@@ -98,8 +99,8 @@ class Judge {
     }
     for (const Consortium& charter : q_.charters) {
       if (charter.coordinator != q_.round.coordinator) continue;
-      if (charter.charter.version > named->charter.version && wrong.empty())
-        wrong = fmt::format("the proposal names version {}, and version {} was seen", named->charter.version,
+      if (charter.charter.version > named->charter.version)
+        newer = fmt::format("; version {} was seen since, and revokes nobody of the round",
                             charter.charter.version);
       for (const crypto::SitePublicKey& key : charter.charter.revoked) {
         if (std::ranges::count(taking, key, &crypto::SignerKey::key) > 0 || q_.round.holder(key))
@@ -108,8 +109,8 @@ class Judge {
     }
     if (!wrong.empty()) return broken("charter", wrong);
     return kept("charter",
-                fmt::format("version {}; all {} sites and {} key holders are members", named->charter.version,
-                            proposal_.sites.size(), proposal_.holders.size()));
+                fmt::format("version {}; all {} sites and {} key holders are members{}",
+                            named->charter.version, proposal_.sites.size(), proposal_.holders.size(), newer));
   }
 
   /// An invented round key would let its inventor take the masks off.

@@ -116,6 +116,7 @@ void run(std::size_t length, int sites, int holders) {
     said.commitments.resize(static_cast<std::size_t>(holders));
     said.macs.resize(static_cast<std::size_t>(holders));
     said.charge = std::string(32, 'c');
+    said.data_id = "bench";
     header.body = release::body_of(said);
     exchange->put(release::contribution_name(round.id, site.public_key()),
                   made_up(std::move(header), site, round.length, 1));

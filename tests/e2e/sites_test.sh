@@ -335,6 +335,67 @@ changed() {
   check "nothing was contributed" test -z "$(compgen -G "$exchange/$round-contribution-*")"
 }
 
+# A site replaces its key while a round is under way: that round ends with the old one, the next has the new one, and the ledger counts both.
+replaced() {
+  local MUFFLE=${MUFFLE%/*}/muffle-site name first new
+  make_consortium
+  study >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  ends 0 coordinator charter --title Stays
+  { echo days,ward; for i in {1..60}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  ready() {
+    sed -i -e 's/^format = .*/format = "csv"/' -e "s|^features = .*|features = \"$work/stays.csv\"|" -e 's/^approvals = .*/approvals = 0/' \
+      -e 's/^approvers = .*/approvers = []/' "$1/site.toml"
+  }
+  for name in north south west; do
+    ready "$work/$name"
+    ends 0 site join "$work/$name"
+  done
+  ends 0 coordinator propose --config "$work/study.toml" --title first
+  first=$(basename "$(compgen -G "$exchange/*-proposal.mfm")" -proposal.mfm)
+  ends 0 site step "$work/north"
+  # NORTH's new folder, with the ledger of the old one, whose people read the new fingerprint out.
+  ends 0 "$MUFFLE" site init --name NORTH --out "$work/north-2" --key-holder --exchange "$exchange" --ledger "$work/north/ledger.jsonl"
+  new=$(words site "$work/north-2")
+  says 78 'admitted already|pinned already.*--replaces' coordinator admit NORTH --words "$new"
+  says 0 'is pinned. The key that it had stays good' coordinator admit NORTH --words "$new" --replaces
+  says 0 'charter 2' coordinator charter
+  for name in south west; do
+    says 78 'pinned already.*--replaces' site pin "$work/$name" NORTH --words "$new"
+    ends 0 site pin "$work/$name" NORTH --words "$new" --replaces
+    says 0 'has accepted it' site join "$work/$name"
+    check "nobody counts as curious" test -z "$(site join "$work/$name" | grep 'NOT pinned')"
+  done
+  cp "$work/north/pins" "$work/north-2/pins"
+  ready "$work/north-2"
+  says 0 'has accepted it' site join "$work/north-2"
+  says 78 'does not have this site' site join "$work/north"
+  # The round under way ends by the key that it names.
+  says 0 'ok +charter +version 1.*version 2 was seen since' site show "$work/south"
+  says 0 'not invited' site show "$work/north-2"
+  for name in south west; do says 0 'contributed, for charge' site step "$work/$name"; done
+  ends 0 coordinator step
+  for name in north south west; do says 0 'opened the sum of 3' site step "$work/$name"; done
+  says 0 'released' coordinator step
+  says 0 "data set 'NORTH', charge" "$MUFFLE" verify "$exchange/$first-release.mfl" --evidence "$exchange" --require-signature "$work/north/card.mfm" \
+    --ledger "$work/north/ledger.jsonl"
+  # The next one by the new key, from the same budget.
+  ends 0 coordinator propose --config "$work/study.toml" --title second
+  says 0 'The policy says yes' site show "$work/north-2" "$(next_round "$first")"
+  for name in north-2 south west; do says 0 'contributed, for charge' site step "$work/$name"; done
+  ends 0 coordinator step
+  for name in north-2 south west; do says 0 'opened the sum of 3' site step "$work/$name"; done
+  says 0 'released' coordinator step
+  says 0 "charge of 'NORTH' for its contribution of data set 'NORTH', which is the one that counts" "$MUFFLE" verify \
+    "$exchange/$(next_round "$first")-release.mfl" --evidence "$exchange" --require-signature "$work/north-2/card.mfm" --ledger "$work/north/ledger.jsonl"
+  check "one ledger has both charges" test "$(grep -c INTENT "$work/north/ledger.jsonl")" = 2
+  # The old key is of no more use: it is revoked by its fingerprint.
+  says 0 'charter 3' coordinator charter --revoke "$(words site "$work/north")"
+  says 0 'says all of that already' coordinator charter --revoke "$(words site "$work/north")"
+  says 0 'has accepted it' site join "$work/north-2"
+}
+next_round() { find "$exchange" -name '*-proposal.mfm' ! -name "$1-*" -printf '%f\n' | sed s/-proposal.mfm//; }
+
 # A site's act as a job of several ranks, and by muffle-site; the same round.
 ranks() {
   local site_program name r

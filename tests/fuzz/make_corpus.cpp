@@ -134,7 +134,8 @@ void messages() {
   proposal.contribute_until = proposal.open_until = 1'800'000'000;
   const Contribution contribution{.commitments = std::vector<crypto::PairCommitment>(3),
                                   .macs = std::vector<crypto::PairMac>(3),
-                                  .charge = std::string(32, 'c')};
+                                  .charge = std::string(32, 'c'),
+                                  .data_id = "stays"};
   const auto add = [&](char letter, MessageKind kind, nlohmann::json body, std::vector<std::uint64_t> numbers,
                        const char* more = "") {
     const std::string name = std::string(name_of(kind)) + more;

@@ -47,6 +47,8 @@ TEST(MessageInWords, NumbersAreMaskedOrDoNotBelongThere) {
   EXPECT_THAT(contribution, Not(HasSubstr("its site has")));
   EXPECT_THAT(contribution, Not(HasSubstr(std::to_string(0x5EC2E7)))) << "what they are it does not say";
   EXPECT_THAT(words(MessageKind::kContribution, {{"records", 812}}), HasSubstr("its site has 812"));
+  EXPECT_THAT(words(MessageKind::kContribution, {{"data_id", "stays"}}),
+              HasSubstr("calls these records 'stays'"));
   EXPECT_THAT(words(MessageKind::kDecline, {{"code", "person"}}), HasSubstr("do not let it pass"));
 }
 

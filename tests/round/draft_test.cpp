@@ -12,6 +12,7 @@
 #include "muffle/embed/self_check.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/status.hpp"
+#include "round/parties_world.hpp"
 #include "site/small_consortium.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -207,6 +208,70 @@ TEST_F(ConsortiumFolder, WhatTheTheoremRefusesIsNotProposed) {
   expect_error(ExitCode::kConfig, {}, [&] { draft(all, {.colluding = 3}); });
   expect_error(ExitCode::kConfig, {}, [&] { draft(all, {.colluding_holders = 3}); });
   expect_error(ExitCode::kConfig, {}, [&] { draft(all, {.holders = {"NORTH", "SOUTH"}}); });  // m >= 3
+}
+
+/// What a seal has for each contribution grows with the square of the key holders, where some may be missing.
+TEST_F(ConsortiumFolder, WhatNobodyCouldSealIsNotProposed) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 560; ++i) names.push_back("S" + std::to_string(i));
+  const SmallConsortium all(names);
+  Membership members{all.cards, {}, all.countersignatures, all.round_keys, {}};
+  members.charters.emplace_back(all.charter, "charter");
+  const std::vector<std::string> ten(names.begin(), names.begin() + 10);
+  const std::vector<std::string> few(names.begin(), names.begin() + 400);
+  const auto drafted = [&](Wishes wishes) {
+    wishes.holders = ten;
+    return draft_proposal(SmallConsortium::plan(), members, all.trial.public_key(), {}, wishes).proposal;
+  };
+  expect_error(ExitCode::kConfig,
+               {"could not be sealed", "each of 560 contributions",
+                "With 10 key holders, of whom 2 may be missing, 508 sites", "--missing-holders 0"},
+               [&] { (void)drafted({.missing_holders = 2}); });
+  EXPECT_EQ(drafted({.sites = few, .missing_holders = 2}).sites.size(), 400u);
+  EXPECT_EQ(drafted({.missing_holders = 0}).sites.size(), 560u);
+}
+
+/// What is reckoned with is what contributions have.
+TEST_F(ConsortiumFolder, ASealedHeaderIsNoLargerThanWasReckoned) {
+  for (const int missing : {0, 1}) {
+    const World world({4, 4, 3, 1, 4, 1, missing});
+    const release::ProposedRound round = world.round();
+    const release::Message made = release::parse_message(world.contribution(round, 1), "a contribution");
+    const std::uint64_t most = release::most_bytes_sealed(round.proposal);
+    const std::size_t size = release::header_json(made.header).dump().size();
+    EXPECT_LE(size, most);
+    EXPECT_GT(size + 256, most) << "and not much more";
+  }
+}
+
+/// A member whose key was replaced between two rounds of a release finishes it with the old one.
+TEST_F(ConsortiumFolder, ALaterRoundGoesOnByACharterThatHasAllItsParties) {
+  SmallConsortium all;
+  put_all(all);
+  std::vector<release::Proposal> earlier{draft(all).proposal};
+  const auto next = [&](std::uint64_t version, release::Charter charter) {
+    charter.title = "stays";
+    charter.version = version;
+    charter.previous = read_membership(*exchange).newest(all.trial.public_key())->id;
+    put(release::charter_name(version),
+        SmallConsortium::said(all.trial, MessageKind::kCharter, body_of(charter)));
+  };
+  const std::vector<std::size_t> sites{0, 1, 2};
+  const auto charter = [&] {
+    return charter_of_all(earlier[0], sites, read_membership(*exchange), all.trial.public_key())
+        .charter.version;
+  };
+  EXPECT_EQ(charter(), 1u);
+  next(2, {.cards = all.cards});
+  EXPECT_EQ(charter(), 2u);
+  const auto west = crypto::SiteKey::generate("WEST");
+  std::vector<SignedHeader> cards = all.cards;
+  cards[3] = SmallConsortium::said(west, MessageKind::kCard,
+                                   body_of(release::Card{.name = "WEST", .site = true, .key_holder = true}));
+  next(3, {.cards = cards});
+  EXPECT_EQ(charter(), 2u);
+  next(4, {.cards = cards, .revoked = {all.sites[2].public_key()}});
+  expect_error(ExitCode::kConfig, {"charter 4 has revoked the key of 'WEST'"}, [&] { (void)charter(); });
 }
 
 TEST_F(ConsortiumFolder, NothingIsProposedThatRefusesFilesForWhatRecordsHold) {

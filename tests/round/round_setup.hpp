@@ -13,7 +13,9 @@ namespace muffle::release {
 
 /// A charge that nobody was charged for.
 struct TestAccess {
-  static Charge charge(std::string run = "a release") { return {std::string(32, 'c'), std::move(run)}; }
+  static Charge charge(std::string run = "a release") {
+    return {std::string(32, 'c'), std::move(run), "records"};
+  }
 };
 
 }  // namespace muffle::release

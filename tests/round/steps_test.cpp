@@ -68,6 +68,7 @@ TEST(Steps, ARoundOverAFolderIsOneExactSumUnderTheNoiseOfThoseWhoCame) {
   const privacy::LedgerState ledger = privacy::read_ledger(c.ledger(2));
   ASSERT_EQ(ledger.charges.size(), 1u);
   EXPECT_EQ(ledger.charges[0].id, a.round->sites[2].charge);
+  EXPECT_EQ(ledger.data_id, a.round->sites[2].data_id);
   EXPECT_EQ(ledger.charges[0].terms.run, charged_as(c.round.id));
   EXPECT_TRUE(ledger.charges[0].released);
   EXPECT_GT(ledger.charges[0].terms.alone_mu, 1.7 * ledger.charges[0].terms.mu) << "sqrt(N - t)";
@@ -691,6 +692,7 @@ TEST(Evidence, TamperingShows) {
   };
   refused(changed([](Artifact& a) { ++a.values[3]; }), "not what contributions and openings add up to");
   refused(changed([](Artifact& a) { a.round->sites[0].charge = std::string(32, 'f'); }), "other messages");
+  refused(changed([](Artifact& a) { a.round->sites[0].data_id = "others"; }), "other messages");
   refused(changed([](Artifact& a) { a.round->title = "another"; }), "another coordinator or title");
   refused(changed([](Artifact& a) { std::get<privacy::Apart>(a.aggregation).parties.colluding = 2; }),
           "other parties");
@@ -731,6 +733,18 @@ TEST(Evidence, ASitesLedgerHasTheContributionThatCounts) {
   };
   EXPECT_EQ(ledger_check().outcome, Check::Outcome::kPass) << ledger_check().detail;
   EXPECT_NE(ledger_check().detail.find("is the one that counts"), std::string::npos) << ledger_check().detail;
+  // Another data set than the contribution says was charged: its ledger does not have what these people
+  // spent.
+  Artifact other = c.released();
+  other.round->sites[2].data_id = "others";
+  const std::string renamed = artifact_bytes(other);
+  evidence.release = renamed;
+  EXPECT_EQ(ledger_check().outcome, Check::Outcome::kFail);
+  EXPECT_NE(
+      ledger_check().detail.find("is of data set 'site2', and the contribution of 'site2' was of 'others'"),
+      std::string::npos)
+      << ledger_check().detail;
+  evidence.release = released;
   // Other bytes of the same round: as after a restored folder.
   const fs::path file = c.folder / "exchange" / c.contribution_of(2);
   const std::string good = read_file(file);
@@ -752,12 +766,18 @@ TEST(Evidence, TheStatementTellsWhoAndUnderWhichNoise) {
   c.coordinator(c.after());
   const Artifact a = c.released();
   const std::string text = privacy_statement_text(a);
+  EXPECT_NE(text.find("  - site3: data set 'site3', charge " + a.round->sites[2].charge), std::string::npos)
+      << text;
   for (const char* part : {"Sites: site0, site1, site3", "Key holders: holder0, holder1, holder2",
                            "3 of 4 invited", "theorem 3", "Aggregation: apart"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   const auto told = nlohmann::json::parse(privacy_statement_json(a)).at("aggregation");
   EXPECT_EQ(told.at("sealed"), 3);
   EXPECT_EQ(told.at("sites").size(), 3u);
+  ASSERT_EQ(told.at("charges").size(), 3u);
+  EXPECT_EQ(told.at("charges").at(2).at("site"), "site3");
+  EXPECT_EQ(told.at("charges").at(2).at("data_id"), "site3");
+  EXPECT_EQ(told.at("charges").at(2).at("charge"), a.round->sites[2].charge);
   EXPECT_GT(told.at("shares").at(0).at("top_up_sigma_lattice"), 0) << "one site is gone";
   EXPECT_TRUE(told.at("signed_keys"));
 }

@@ -93,6 +93,54 @@ TEST_F(Sync, APartyFetchesWhatItsStepsRead) {
   EXPECT_EQ(local_->list(), remote_.list());
 }
 
+// The abandonment comes with the very synchronisation that would have sent what it is about.
+TEST_F(Sync, WhatHasNotLeftWhenItsRoundIsAbandonedStays) {
+  sync();
+  c_.site(0, c_.before(), *local_);
+  ASSERT_TRUE(local_->get(c_.contribution_of(0), 1 << 20));
+  local_->put(release::card_name(c_.world.sites[0].public_key()), card(c_.world.sites[0]));
+  abandon_round(c_.round, remote_,
+                {c_.world.coordinator, c_.of(c_.world.coordinator), c_.clock(c_.before()), "1.2.3"},
+                release::AbandonCode::kPerson);
+  const Synced held = sync();
+  EXPECT_EQ(held.held, Names{c_.contribution_of(0)});
+  EXPECT_EQ(held.sent, Names{release::card_name(c_.world.sites[0].public_key())});
+  EXPECT_FALSE(c_.is_in_exchange(c_.contribution_of(0)));
+  EXPECT_THAT(in_words(held), HasSubstr("its round is abandoned"));
+  // Nor if the server hides the abandonment from then on.
+  fs::remove(c_.folder / "exchange" / release::abandonment_name(c_.round.id));
+  EXPECT_EQ(sync().held, Names{c_.contribution_of(0)});
+  EXPECT_FALSE(c_.is_in_exchange(c_.contribution_of(0)));
+}
+
+TEST_F(Sync, OpeningsOfAnAbandonedRoundStayAndReceiptsGo) {
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) c_.site(i, c_.before());
+  c_.coordinator(c_.before());
+  sync();
+  c_.holder(1, c_.before(), *local_);
+  ASSERT_TRUE(local_->get(c_.opening_of(1), 1 << 20));
+  abandon_round(c_.round, remote_,
+                {c_.world.coordinator, c_.of(c_.world.coordinator), c_.clock(c_.before()), "1.2.3"},
+                release::AbandonCode::kPerson);
+  EXPECT_EQ(sync().held, Names{c_.opening_of(1)});
+  c_.holder(1, c_.before(), *local_);  // its receipt for the abandonment
+  const Synced next = sync();
+  EXPECT_EQ(next.held, Names{c_.opening_of(1)});
+  EXPECT_THAT(next.sent,
+              testing::Contains(release::receipt_name(c_.round.id, c_.world.holders[1].public_key())));
+  EXPECT_FALSE(c_.is_in_exchange(c_.opening_of(1)));
+}
+
+// What somebody else says of the round ends nothing.
+TEST_F(Sync, AnAbandonmentIsTheCoordinators) {
+  sync();
+  c_.site(0, c_.before(), *local_);
+  release::SignedHeader header = release::abandonment_of(c_.round, release::AbandonCode::kPerson);
+  local_->put(release::abandonment_name(c_.round.id),
+              release::message_bytes(sign(std::move(header), c_.world.sites[3])));
+  EXPECT_THAT(sync().sent, testing::Contains(c_.contribution_of(0)));
+}
+
 // Where key holders may be missing, one sees which of the others have opened.
 TEST_F(Sync, AKeyHolderWhoMayStandInFetchesOpenings) {
   const ConsortiumOfFolders c({4, 4, 3, 1, 4, 1, 1});

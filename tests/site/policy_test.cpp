@@ -83,6 +83,10 @@ class PolicyTest : public ::testing::Test {
   void expect_broken(const std::string& rule, DeclineCode code = DeclineCode::kPolicy) {
     expect(rule, Outcome::kBroken, Answer::kDecline, code);
   }
+  std::string text_of(const std::string& rule) {
+    const Verdict v = verdict();
+    return std::ranges::find(v.rulings, rule, &Ruling::rule)->text;
+  }
   void expect_waits(const std::string& rule) { expect(rule, Outcome::kWaits, Answer::kWait); }
 
   SmallConsortium all;
@@ -179,13 +183,35 @@ TEST_F(PolicyTest, WhoHasNoPartInTheReleaseNeedsToBeNoMember) {
   EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
 }
 
-TEST_F(PolicyTest, AnOlderCharterThanOneThatWasSeenIsRefused) {
-  release::Charter next{.title = "stays", .version = 2, .previous = all.charter.id(), .cards = all.cards};
-  charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
-                        "charter");
+/// Members come, go and change their keys while a round is under way; only a revocation ends it.
+TEST_F(PolicyTest, ANewerCharterEndsNoRoundThatIsUnderWay) {
+  const auto seen = [&](release::Charter next) {
+    next.title = "stays";
+    next.version = charters.back().charter.version + 1;
+    next.previous = charters.back().id;
+    charters.emplace_back(SmallConsortium::said(all.trial, release::MessageKind::kCharter, body_of(next)),
+                          "charter");
+  };
+  const auto east = crypto::SiteKey::generate("EAST"), west = crypto::SiteKey::generate("WEST");
+  const auto card = [](const crypto::SiteKey& key) {
+    return SmallConsortium::said(key, release::MessageKind::kCard,
+                                 body_of(release::Card{.name = key.name(), .site = true}));
+  };
+  std::vector<release::SignedHeader> cards = all.cards;
+  cards.push_back(card(east));
+  seen({.cards = cards});  // somebody joins
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
+  EXPECT_THAT(text_of("charter"), ::testing::HasSubstr("version 2 was seen since"));
+  cards[3] = card(west);  // WEST has another key now, which it was not revoked for
+  seen({.cards = cards});
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
+  cards.pop_back();
+  seen({.cards = cards, .revoked = {east.public_key()}});
+  EXPECT_EQ(charters.size(), 4u);
+  EXPECT_EQ(verdict().answer, Answer::kYes) << "whoever was revoked has no part in it: " << verdict().why();
+  seen({.cards = cards, .revoked = {east.public_key(), all.sites[2].public_key()}});
   expect_broken("charter");
-  proposal.charter = charters.back().id;
-  EXPECT_EQ(verdict().answer, Answer::kYes);
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("charter 5 has revoked"));
 }
 
 /// A coordinator that invents round keys could take the masks off.
@@ -409,10 +435,43 @@ TEST(Pins, NobodyIsPinnedByAnotherFingerprintNorTwice) {
     pins.add(all.sites[2].public_key(), {.name = "OTHER", .coordinator = true}, words(all.sites[2]));
   });
   const test::TemporaryFolder folder;
-  for (const char* text : {"peer SOUTH 00\n", "friend SOUTH\n", "peer\n"}) {
+  for (const char* text : {"peer SOUTH 00\n", "former SOUTH\n", "friend SOUTH\n", "peer\n"}) {
     std::ofstream(folder.path() / "pins") << text;
     test::expect_error(ExitCode::kConfig, {"line 1"}, [&] { Pins::load(folder.path()); });
   }
+}
+
+/// A key that was replaced is known as long as rounds need it, and never pinned again.
+TEST(Pins, AKeyThatWasReplacedStaysKnown) {
+  const SmallConsortium all;
+  const test::TemporaryFolder folder;
+  const auto words = [](const crypto::SiteKey& key) {
+    return crypto::in_words(crypto::fingerprint(key.public_key()));
+  };
+  const release::Card south{.name = "SOUTH", .site = true};
+  const crypto::SiteKey &old = all.sites[1], &next = all.sites[2];
+  Pins pins;
+  test::expect_error(ExitCode::kConfig, {"--replaces", "is not pinned"},
+                     [&] { pins.add(next.public_key(), south, words(next), true); });
+  pins.add(old.public_key(), south, words(old));
+  test::expect_error(ExitCode::kConfig, {"this very key"},
+                     [&] { pins.add(old.public_key(), south, words(old), true); });
+  test::expect_error(ExitCode::kConfig, {"another fingerprint"},
+                     [&] { pins.add(next.public_key(), south, words(old), true); });
+  pins.add(next.public_key(), south, words(next), true);
+  pins.save(folder.path());
+  const Pins again = Pins::load(folder.path());
+  EXPECT_EQ(again.peer("SOUTH")->key, next.public_key());
+  ASSERT_EQ(again.former.size(), 1u);
+  EXPECT_TRUE(again.knows(old.public_key()));
+  EXPECT_TRUE(again.knows(next.public_key()));
+  EXPECT_EQ(again.with_fingerprint(crypto::fingerprint(old.public_key()))->name, "SOUTH");
+  Pins back = again;
+  test::expect_error(ExitCode::kConfig, {"has replaced"},
+                     [&] { back.add(old.public_key(), south, words(old), true); });
+  test::expect_error(ExitCode::kConfig, {"a coordinator"}, [&] {
+    back.add(all.trial.public_key(), {.name = "TRIAL", .coordinator = true}, words(all.trial), true);
+  });
 }
 
 }  // namespace

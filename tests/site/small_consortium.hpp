@@ -25,8 +25,9 @@ struct SmallConsortium {
     }
     charter = said(trial, MessageKind::kCharter,
                    body_of(Charter{.title = "stays", .admission = "by telephone", .cards = cards}));
+    const Consortium accepted(charter, "charter");
     for (const crypto::SiteKey& site : sites)
-      countersignatures.push_back(sign(countersignature_of(Consortium(charter, "charter")), site));
+      countersignatures.push_back(sign(countersignature_of(accepted), site));
   }
 
   static release::SignedHeader said(const crypto::SiteKey& key, release::MessageKind kind,

@@ -154,13 +154,14 @@ struct PartyCommand {
   std::string round;         ///< first digits of its id; empty: the only one
   std::string name;          ///< of init: the new party's; of pin and admit: whose card
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
+  bool replaces = false;     ///< of pin and admit: that party has another key now
   bool key_holder = false, no_records = false;  ///< of init
   std::vector<std::string> approvers;           ///< of init: .pub files
   std::string ledger;                           ///< of init: one that is there already; empty: a new one
   std::string key;                              ///< of approve: the person's key file
   std::string code = "person";                  ///< of decline and abandon
   std::string title, admission;                 ///< of charter; the title also of propose
-  std::vector<std::string> revoke;              ///< of charter: members' names
+  std::vector<std::string> revoke;              ///< of charter: members' names, or fingerprints
   round::Wishes wishes;                         ///< of propose
   std::string
       after;  ///< of propose: first digits of the round that the next one follows; empty: it is the first

@@ -22,6 +22,7 @@ struct RoundRecord {
     std::string name, key;
     std::string contribution;  ///< SignedHeader::id()
     std::string charge;        ///< in the site's own ledger
+    std::string data_id;       ///< what the site calls the records that this ledger is of
     bool operator==(const Site&) const = default;
   };
   struct Holder {

@@ -22,13 +22,16 @@ class Charge {
   const std::string& id() const { return id_; }
   /// What it is for: privacy::ChargeTerms::run, of a round between institutions charged_as().
   const std::string& run() const { return run_; }
+  /// The name that the owner of the records has given them, of whose ledger it is. Public.
+  const std::string& data_id() const { return data_id_; }
 
  private:
   friend class ChargedDocument;
   friend struct TestAccess;  // defined in test builds only
-  Charge(std::string id, std::string run) : id_(std::move(id)), run_(std::move(run)) {}
+  Charge(std::string id, std::string run, std::string data_id)
+      : id_(std::move(id)), run_(std::move(run)), data_id_(std::move(data_id)) {}
 
-  std::string id_, run_;
+  std::string id_, run_, data_id_;
 };
 
 /// The book that a document is charged to.

@@ -158,6 +158,7 @@ struct Contribution {
   /// keys toward the others, in the proposal's order. In hexadecimal digits; else empty.
   std::vector<std::string> boxes{};
   std::string charge{};       ///< id in the site's own ledger
+  std::string data_id{};      ///< what the site calls the records that this ledger is of (data.id)
   std::uint64_t records = 0;  ///< m_i under replace-one; 0 where m is private
   bool secure_noise = true;   ///< false: seeded test noise; the release is NOT PRIVATE
 };

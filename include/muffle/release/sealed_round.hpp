@@ -56,6 +56,9 @@ struct SealedRound {
   const SignedHeader* contribution_of(std::size_t site) const;
 };
 
+/// The most bytes of what a seal has for each contribution: its signed header.
+std::uint64_t most_bytes_sealed(const Proposal& proposal);
+
 /// What an opening of this seal says beside its numbers, of whichever key holder.
 /// @throws ProtocolError  it is of another seal or length, of nobody who holds a key, or objects to
 /// strangers.

@@ -50,6 +50,14 @@ Draft draft_later(release::ReleasePlan plan, const Membership& members,
                   const std::vector<release::EndedRound>& before, std::span<const release::Proposal> earlier,
                   const Wishes& wishes);
 
+/// The charter by which the parties of a release go on in a later round: the newest that has all of them. Who
+/// has another key by a newer one finishes the release with the old key.
+/// @param sites  those of the first round's seal, by their place in the proposal
+/// @throws ConfigError  there is none, or one has revoked a key of theirs.
+const release::Consortium& charter_of_all(const release::Proposal& proposal,
+                                          const std::vector<std::size_t>& sites, const Membership& members,
+                                          const crypto::SitePublicKey& coordinator);
+
 /// What the sum will carry for each number of contributions, and what a site that everybody betrays keeps:
 /// for people, one line each.
 std::string noise_in_words(const release::Proposal& proposal);

@@ -29,16 +29,19 @@ struct Synced {
   std::vector<SetAside>
       refused;  ///< what one side did not take, and why; the others were carried all the same
   std::vector<SetAside>
-      conflicts;             ///< own messages that are others there: somebody acts with the party's key
+      conflicts;  ///< own messages that are others there: somebody acts with the party's key
+  /// Contributions, openings and stand-ins that lie here, and whose round is abandoned: they stay.
+  std::vector<std::string> held{};
   std::string unfinished{};  ///< why not all was carried; empty: it was
   std::size_t left = 0;      ///< messages of the known rounds that the reader's steps do not need
 };
 
 /// Carries messages both ways between a folder and an exchange, until the exchange has what the folder had,
 /// and the folder what its party needs: the part of a site's work that needs a network, and no key. Nothing
-/// is replaced or erased. What is fetched is called as messages are, is signed, and is of who is in the
-/// consortium or takes part in a known round; it is no larger, and there are no more of them, than that
-/// needs. What messages mean is checked by those who read them.
+/// is replaced or erased. It fetches before it sends, and of a round that is abandoned by then nothing is
+/// sent that comes of records or of round keys. What is fetched is called as messages are, is signed, and is
+/// of who is in the consortium or takes part in a known round; it is no larger, and there are no more of
+/// them, than that needs. What messages mean is checked by those who read them.
 /// @param own  messages of this party: where both sides have one, the bytes must be the same. (After a
 /// restored backup a party may have made another one of what it had sent before.)
 /// @throws IoError, CommError, ConfigError  as the exchanges.
