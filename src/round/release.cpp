@@ -192,7 +192,11 @@ void ReleaseRun::choose_tables() {
 }
 
 std::unique_ptr<privacy::EntropySource> ReleaseRun::entropy() const {
-  if (!job_.insecure_seed) return privacy::os_entropy();
+  if (job_.secure_noise()) return privacy::os_entropy();
+  if (job_.no_noise) {
+    spdlog::warn("release: NO NOISE: these are the records' exact sums, and the release is NOT PRIVATE");
+    return privacy::insecure_no_noise();
+  }
   spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
   const auto which = static_cast<std::uint64_t>(together_.party()) + ((number_ - 1) << 32);
   return privacy::insecure_seeded_entropy(*job_.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} * which);

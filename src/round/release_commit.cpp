@@ -51,7 +51,7 @@ void ReleaseRun::commit(lockstep::Contributor& role, lockstep::Coordinator* coor
         role.note_charge(charge);
       };
       if (number_ == 1) {
-        transaction->begin(plan_.noise, !job_.insecure_seed, draw);
+        transaction->begin(plan_.noise, job_.secure_noise(), draw);
       } else {
         transaction->begin_round(number_, summed_, draw);
       }
@@ -93,6 +93,7 @@ release::Artifact ReleaseRun::make_artifact(privacy::NoisySum&& noisy) {
   artifact.data_id = job_.order().data_id;
   artifact.aggregation = mode_;
   artifact.is_private = noisy.is_private && (rounds_ == 1 || kept_.is_private);
+  artifact.without_noise = job_.no_noise;
   std::vector<std::vector<std::int64_t>> rounds = std::move(kept_.values);
   rounds.push_back(std::move(noisy.values));
   artifact.values = rounds_ == 1 ? std::move(rounds.front()) : release::joined(plan_, rounds);
