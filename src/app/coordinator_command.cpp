@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ostream>
 
 #include "muffle/app/commands.hpp"
@@ -188,8 +187,7 @@ void propose(const ConfigSources& sources, const PartyCommand& command, std::ost
   const auto exchange = exchange_of(command, config);
   round::Wishes wishes = command.wishes;
   wishes.title = command.title;
-  const auto now =
-      static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  const std::uint64_t now = seconds_now();
   constexpr double kDay = 86400;
   wishes.contribute_until = now + static_cast<std::uint64_t>(command.contribute_days * kDay);
   wishes.open_until = wishes.contribute_until + static_cast<std::uint64_t>(command.open_days * kDay);

@@ -37,6 +37,10 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 }  // namespace
 
+std::uint64_t seconds_now() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
 site::KeyStore init_party(const PartyCommand& command, release::Card roles, bool site,
                           std::map<std::string, std::string> values) {
   const fs::path file = party_file(command.folder, site);
@@ -137,6 +141,13 @@ fs::path approval_file(const fs::path& folder, const release::ProposedRound& rou
          fmt::format("{}-{}.mfm", release::short_id(round.first()), crypto::short_fingerprint(person));
 }
 
+fs::path opening_approval_file(const fs::path& folder, const release::ProposedRound& round,
+                               const crypto::SitePublicKey& person) {
+  ensure_writable_folder(folder / "approvals");
+  return folder / "approvals" /
+         fmt::format("{}-opening-{}.mfm", release::short_id(round.id), crypto::short_fingerprint(person));
+}
+
 fs::path decline_file(const fs::path& folder, const release::ProposedRound& round) {
   ensure_writable_folder(folder / "declined");
   return folder / "declined" / fmt::format("{}.mfm", release::short_id(round.id));
@@ -156,14 +167,38 @@ void decline_round(const site::KeyStore& store, round::Exchange& exchange,
   exchange.put(release::decline_name(round.id, store.key().public_key()), read_file(kept, kMostKept));
 }
 
-std::vector<release::SignedHeader> kept_approvals(const fs::path& folder,
-                                                  const release::ProposedRound& round) {
+namespace {
+
+/// Signed words that are kept in a folder, of those whose names begin so.
+std::vector<release::SignedHeader> kept_in(const fs::path& folder, const std::vector<std::string>& begin) {
   std::vector<release::SignedHeader> out;
-  for (const fs::path& file : files_in(folder / "approvals")) {
-    if (!file.filename().string().starts_with(release::short_id(round.first()))) continue;
+  for (const fs::path& file : files_in(folder)) {
+    const std::string name = file.filename().string();
+    if (std::ranges::none_of(begin, [&](const std::string& start) { return name.starts_with(start); }))
+      continue;
     out.push_back(release::parse_message(read_file(file, kMostKept), file.string()).header);
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<release::SignedHeader> kept_approvals(const fs::path& folder,
+                                                  const release::ProposedRound& round) {
+  return kept_in(folder / "approvals",
+                 {release::short_id(round.first()), release::short_id(round.id) + "-opening-"});
+}
+
+fs::path personal_decline_file(const fs::path& folder, const release::ProposedRound& round,
+                               const crypto::SitePublicKey& person) {
+  ensure_writable_folder(folder / "declined");
+  return folder / "declined" /
+         fmt::format("{}-{}.mfm", release::short_id(round.id), crypto::short_fingerprint(person));
+}
+
+std::vector<release::SignedHeader> kept_declines(const fs::path& folder,
+                                                 const release::ProposedRound& round) {
+  return kept_in(folder / "declined", {release::short_id(round.id) + "-"});
 }
 
 }  // namespace muffle::app

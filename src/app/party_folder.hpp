@@ -14,6 +14,9 @@
 
 namespace muffle::app {
 
+/// By this machine's clock, since 1970.
+std::uint64_t seconds_now();
+
 /// Makes a party's folder: keys, card and commented settings. @param values  of the settings, as TOML
 /// literals
 /// @throws ConfigError  there is one already; IoError.
@@ -46,6 +49,10 @@ std::vector<std::size_t> taking_part(const release::ProposedRound& round, round:
 // What people decided at a site, kept in its folder.
 std::filesystem::path approval_file(const std::filesystem::path& folder, const release::ProposedRound& round,
                                     const crypto::SitePublicKey& person);
+/// Of a person who lets this key holder open the sum of one seal.
+std::filesystem::path opening_approval_file(const std::filesystem::path& folder,
+                                            const release::ProposedRound& round,
+                                            const crypto::SitePublicKey& person);
 std::filesystem::path decline_file(const std::filesystem::path& folder, const release::ProposedRound& round);
 /// @throws IoError.
 bool has_declined(const std::filesystem::path& folder, const release::ProposedRound& round);
@@ -53,8 +60,16 @@ bool has_declined(const std::filesystem::path& folder, const release::ProposedRo
 /// IoError.
 void decline_round(const site::KeyStore& store, round::Exchange& exchange,
                    const release::ProposedRound& round, release::DeclineCode code);
-/// Approvals of this round that are signed; whose they are, the policy judges. @throws IoError.
+/// Approvals of this round, or of its opening, that are signed; whose they are, and of what, the policy
+/// judges.
+/// @throws IoError.
 std::vector<release::SignedHeader> kept_approvals(const std::filesystem::path& folder,
                                                   const release::ProposedRound& round);
+/// The people who said that this round be declined, each by what they signed. @throws IoError.
+std::vector<release::SignedHeader> kept_declines(const std::filesystem::path& folder,
+                                                 const release::ProposedRound& round);
+std::filesystem::path personal_decline_file(const std::filesystem::path& folder,
+                                            const release::ProposedRound& round,
+                                            const crypto::SitePublicKey& person);
 
 }  // namespace muffle::app

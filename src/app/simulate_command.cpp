@@ -36,6 +36,12 @@ struct World {
     if (watched::exists(coordinator))
       throw ConfigError(fmt::format("'{}' holds a simulation already: choose another folder.", out.string()));
     config = load_config(sources, {.release = true});
+    if (config.plan.schema.on_error != schema::OnError::kClamp)
+      throw ConfigError(fmt::format(
+          "'{}' says data.on_error = \"reject-file\", which is not for rounds between institutions: who "
+          "contributes is public, and would tell whether a site has a record that does not fit. Add `--set "
+          "data.on_error=clamp`: it changes no number of records that all fit.",
+          sources.file));
     if (command.missing > 0 && config.plan.rounds() > 1)
       throw ConfigError(
           "key holders may be missing of releases of one round (privacy.rounds = 1): leave --missing out.");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <ostream>
 
 #include "muffle/app/commands.hpp"
@@ -14,6 +13,7 @@
 #include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
 #include "party_folder.hpp"
+#include "site_consent.hpp"
 
 namespace muffle::app {
 namespace {
@@ -26,9 +26,6 @@ using release::SignedHeader;
 
 /// So few round keys may be left that no proposal names before new ones are made.
 constexpr std::size_t kFewRoundKeys = 4;
-std::uint64_t seconds_now() {
-  return static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
-}
 
 void init_site(const PartyCommand& command, std::ostream& out) {
   if (command.no_records && !command.key_holder)
@@ -140,102 +137,6 @@ void join(const PartyCommand& command, std::ostream& out) {
   countersign(store, site::Pins::load(command.folder), *exchange, members, out);
 }
 
-/// What the site's verbs about one round work with.
-struct AtHand {
-  explicit AtHand(const PartyCommand& command)
-      : store(site::KeyStore::open(command.folder)),
-        config(load_party(command.folder, true)),
-        with_torch(command.with_torch),
-        exchange(exchange_of(command, config)),
-        round(round::find_round(*exchange, command.round)),
-        self{store.key().name(), store.key().public_key()} {}
-
-  site::Verdict verdict() const {
-    const round::Membership members = members_of(store, *exchange);
-    const std::vector<SignedHeader> approvals = kept_approvals(store.folder(), round);
-    const privacy::LedgerState ledger = config.ledger_state();
-    return policy_verdict(config.policy(), site::Pins::load(store.folder()),
-                          {round, self, members.charters, members.round_keys, approvals, ledger, with_torch,
-                           taking_part(round, *exchange), seconds_now()});
-  }
-
-  site::KeyStore store;
-  PartyConfig config;
-  bool with_torch;
-  std::unique_ptr<round::Exchange> exchange;
-  ProposedRound round;
-  crypto::SignerKey self;
-};
-
-void print_verdict(const site::Verdict& verdict, std::ostream& out) {
-  using Outcome = site::Ruling::Outcome;
-  for (const site::Ruling& r : verdict.rulings)
-    out << fmt::format("  {:8} {:22} {}\n",
-                       r.outcome == Outcome::kKept    ? "ok"
-                       : r.outcome == Outcome::kWaits ? "WAITS"
-                                                      : "REFUSED",
-                       r.rule, r.text);
-  using Answer = site::Verdict::Answer;
-  out << (verdict.answer == Answer::kYes ? "The policy says yes: the next `muffle site step` contributes.\n"
-          : verdict.answer == Answer::kWait
-              ? "The policy waits for what is marked.\n"
-              : fmt::format("The policy declines, and will say so with the code '{}'.\n",
-                            name_of(verdict.code)));
-}
-
-void show(const PartyCommand& command, std::ostream& out) {
-  const AtHand at(command);
-  out << round::proposal_in_words(at.round);
-  if (!at.round.site(at.self.key)) {
-    out << (at.round.holder(at.self.key) ? "This party opens the sum, and has no records in it.\n"
-                                         : "This site is not invited.\n");
-    return;
-  }
-  out << "policy of this site:\n";
-  print_verdict(at.verdict(), out);
-  if (has_declined(command.folder, at.round)) out << "This site has declined the round.\n";
-}
-
-void approve(const PartyCommand& command, std::ostream& out) {
-  const AtHand at(command);
-  const crypto::SiteKey person = crypto::SiteKey::load(command.key);
-  // A proposal can call any round its first, also one that says something else.
-  if (at.round.proposal.later)
-    throw ConfigError(fmt::format("this is a later round of a release: people approve its first one, {}.",
-                                  release::short_id(at.round.first())));
-  const std::vector<std::string>& approvers = at.config.policy().approvers;
-  if (std::ranges::none_of(approvers, [&](const std::string& line) {
-        return crypto::parse_signer_key(line, "policy.approvers").key == person.public_key();
-      }))
-    throw ConfigError(
-        fmt::format("'{}' is none of policy.approvers of {}: the approval would count for nothing.",
-                    person.name(), party_file(command.folder, true).string()));
-  if (!at.round.site(at.self.key))
-    throw ConfigError("this site is not invited: there is nothing to approve.");
-  const std::string bytes =
-      message_bytes(sign(approval_of(at.round, at.self.key, seconds_now() / 86400), person));
-  write_file_atomically(approval_file(command.folder, at.round, person.public_key()), bytes);
-  out << round::proposal_in_words(at.round)
-      << fmt::format("{} has approved it for this site.\n", person.name());
-  print_verdict(at.verdict(), out);
-}
-
-void decline(const PartyCommand& command, std::ostream& out) {
-  const AtHand at(command);
-  if (!at.round.site(at.self.key))
-    throw ConfigError("this site is not invited: there is nothing to decline.");
-  const std::string contribution = release::contribution_name(at.round.id, at.self.key);
-  if (at.exchange->get(contribution, release::most_bytes(at.round.length)) ||
-      is_there(at.store.folder() / "outbox" / contribution, "the contribution", "Nothing was declined."))
-    throw ConfigError(fmt::format(
-        "this site has contributed to the round, '{}': what was sent cannot be taken back.", contribution));
-  const auto codes = release::decline_codes();
-  decline_round(at.store, *at.exchange, at.round,
-                static_cast<release::DeclineCode>(std::ranges::find(codes, command.code) - codes.begin()));
-  out << fmt::format("This site has declined the round {}; all can see that, and the code.\n",
-                     release::short_id(at.round.id));
-}
-
 void show_files(const PartyCommand& command, std::ostream& out) {
   constexpr std::size_t kMostFile = std::size_t{1} << 30;
   const char* between = "";
@@ -281,8 +182,8 @@ void party_command(const ConfigSources& sources, const PartyCommand& command, st
   }
   if (verb == "site pin") return pin(command, true, out);
   if (verb == "site join") return join(command, out);
-  if (verb == "site show") return show(command, out);
-  if (verb == "site approve") return approve(command, out);
+  if (verb == "site show") return show_round(command, out);
+  if (verb == "site approve") return command.opening ? approve_opening(command, out) : approve(command, out);
   if (verb == "site decline") return decline(command, out);
   if (verb == "round show") return show_files(command, out);
   require(verb == "round status", "no such verb of a party: this is a bug in muffle.");

@@ -81,6 +81,11 @@ void PartyCommandLine::add_site() {
       "were proposed for it");
   for (CLI::App* verb : {&show, &approve, &decline}) round_of(*verb, p);
   Options(approve).value("--key", p.key, "FILE", "the person's key file (muffle keygen)")->required();
+  approve.add_flag("--opening", p.opening,
+                   "of a key holder: that it opens the sum of what the coordinator has sealed");
+  Options(decline).value(
+      "--key", p.key, "FILE",
+      "the key file of the person who decides it: kept in the site's folder, and told nobody");
   const auto codes = release::decline_codes();
   Options(decline)
       .preset("--code", p.code, "CODE", "why, for all to see")

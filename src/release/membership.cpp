@@ -255,19 +255,48 @@ SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey
 std::uint64_t approved_on(const SignedHeader& header) {
   const JsonDocument document = message_document("an approval");
   const JsonFields f(header.body, document);
-  f.only({"site", "day"});
+  f.only({"site", "holder", "day", "code"});
   return f.integer("day", 0, kMostDays);
 }
 
-bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site) {
+SignedHeader opening_approval_of(const ProposedRound& round, const Sha256Digest& seal,
+                                 const crypto::SitePublicKey& holder, std::uint64_t day) {
+  SignedHeader header{.kind = MessageKind::kApproval, .round = round.id, .answers = seal};
+  header.body = {{"holder", to_hex(holder)}, {"day", day}};
+  return header;
+}
+
+SignedHeader personal_decline_of(const ProposedRound& round, const crypto::SitePublicKey& site,
+                                 DeclineCode code, std::uint64_t day) {
+  SignedHeader header{.kind = MessageKind::kDecline, .round = round.id, .answers = round.id};
+  header.body = {{"site", to_hex(site)}, {"day", day}, {"code", name_of(code)}};
+  return header;
+}
+
+namespace {
+
+/// Whether a header says what `wanted` makes of its day.
+template <class Wanted>
+bool says(const SignedHeader& header, const Wanted& wanted_on) {
   SignedHeader wanted;
   try {
-    wanted = approval_of(round, site, approved_on(header));
+    wanted = wanted_on(approved_on(header));
   } catch (const ProtocolError&) {  // some other message, or an approval that was changed
     return false;
   }
   return header.kind == wanted.kind && header.round == wanted.round && header.answers == wanted.answers &&
          header.body == wanted.body && header.numbers == 0;
+}
+
+}  // namespace
+
+bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site) {
+  return says(header, [&](std::uint64_t day) { return approval_of(round, site, day); });
+}
+
+bool approves_opening(const SignedHeader& header, const ProposedRound& round, const Sha256Digest& seal,
+                      const crypto::SitePublicKey& holder) {
+  return says(header, [&](std::uint64_t day) { return opening_approval_of(round, seal, holder, day); });
 }
 
 }  // namespace muffle::release

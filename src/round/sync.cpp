@@ -12,6 +12,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/crypto/fingerprint.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/round/step.hpp"
 #include "role_parts.hpp"
@@ -145,13 +146,21 @@ class Synchronisation {
     out_.fetched.push_back(name);
   }
 
+  /// That somebody else has countersigned a charter only the coordinator asks: n of them, for each of n
+  /// sites.
+  bool is_anothers_acceptance(const std::string& name) const {
+    if (!limits_.reader || !name.starts_with("charter-") || std::ranges::count(name, '-') != 2) return false;
+    return !name.ends_with("-" + crypto::short_fingerprint(*limits_.reader) + ".mfm");
+  }
+
   /// @throws ProtocolError  it is of nothing that is known here.
   Known known_as(const std::string& name) {
     if (is_of_no_round(name) || release::is_proposal_name(name)) {
       if (known_ >= limits_.messages)
         throw ProtocolError(fmt::format(
             "{} cards, charters, keys and proposals lie here, and no more are taken.", limits_.messages));
-      return {order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords};
+      return {order_of(name) == 0 ? release::kMostBytesOfLists : release::kMostBytesOfWords,
+              !is_anothers_acceptance(name)};
     }
     if (!rounds_) read_rounds();
     const auto found = rounds_->find(name);

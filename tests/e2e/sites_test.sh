@@ -264,6 +264,8 @@ simulated() {
   check "four sites were charged" test "$(cat "$work"/four/site-*/ledger.jsonl | grep -c INTENT)" = 4
   says 78 'holds a simulation already' "$MUFFLE" "${job[@]}" --sites 4 --out "$work/four"
   ends 2 "$MUFFLE" "${job[@]}" --sites 2 --out "$work/two"
+  says 78 'reject-file.*Add .--set data.on_error=clamp' "$MUFFLE" "${job[@]}" --sites 3 --set data.on_error=reject-file --out "$work/strict"
+  check "nothing was made" test ! -e "$work/strict"
   says 78 '4 or more' "$MUFFLE" "${job[@]}" --sites 3 --missing 1 --out "$work/few"
   says 78 'of one round' "$MUFFLE" "${job[@]}" --sites 4 --missing 1 --set privacy.rounds=2 --out "$work/few"
   says 74 'exit code 74' "$MUFFLE" "${job[@]}" --sites 3 --set data.features=none.csv --out "$work/none"
@@ -333,6 +335,42 @@ changed() {
   wait "$run" || code=$?
   check "it ends with the round" test "$code" = 69
   check "nothing was contributed" test -z "$(compgen -G "$exchange/$round-contribution-*")"
+}
+
+# People at a key holder are the release's gate; who declined is kept at the site, and told nobody.
+gate() {
+  local MUFFLE=${MUFFLE%/*}/muffle-site name round
+  make_consortium
+  study >"$work/study.toml"
+  schema >"$work/stays.schema.toml"
+  ends 0 coordinator charter --title Stays
+  { echo days,ward; for i in {1..60}; do echo "$((i % 40)),medicine"; done; } >"$work/stays.csv"
+  for name in north south west; do
+    sed -i -e 's/^format = .*/format = "csv"/' -e "s|^features = .*|features = \"$work/stays.csv\"|" "$work/$name/site.toml"
+    ends 0 site join "$work/$name"
+  done
+  sed -i 's/^opening_approvals = .*/opening_approvals = 2/' "$work/north/site.toml"
+  says 78 'no sum could ever be opened' site show "$work/north"
+  sed -i -e 's/^opening_approvals = .*/opening_approvals = 1/' -e 's/^approvals = .*/approvals = 0/' "$work/north/site.toml"
+  ends 0 coordinator propose --config "$work/study.toml" --title declined
+  says 78 "'mallory' is none of policy.approvers|no such file|cannot" site decline "$work/north" --key "$work/people/mallory.key"
+  says 0 'alice has declined it for this site; that stays here' site decline "$work/north" --key "$work/people/alice.key"
+  says 0 'alice said so on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' site show "$work/north"
+  check "the exchange does not say who" test -z "$(grep -rl "$(cut -d' ' -f2 "$work/people/alice.pub")" "$exchange")"
+  round=$(basename "$(compgen -G "$exchange/*-proposal.mfm")" -proposal.mfm)
+  ends 0 coordinator abandon
+  ends 0 coordinator propose --config "$work/study.toml" --title stays
+  round=$(next_round "$round")
+  for name in north south west; do says 0 'contributed, for charge' site step "$work/$name" "$round"; done
+  says 78 'has not sealed the round yet' site approve "$work/north" "$round" --opening --key "$work/people/alice.key"
+  ends 0 coordinator step "$round"
+  says 0 'waits for approvals of the opening: 0 of 1' site step "$work/north" "$round"
+  check "nothing was opened" test -z "$(compgen -G "$exchange/$round-opening-*")"
+  says 0 'WAITS +approvals of the opening' site show "$work/north" "$round"
+  says 0 'sealed: 3 contributions count: NORTH, SOUTH, WEST' site approve "$work/north" "$round" --opening --key "$work/people/alice.key"
+  for name in north south west; do says 0 'opened the sum of 3' site step "$work/$name" "$round"; done
+  says 0 'released' coordinator step "$round"
+  says 0 'sent a receipt' site step "$work/north" "$round"
 }
 
 # A site replaces its key while a round is under way: that round ends with the old one, the next has the new one, and the ledger counts both.

@@ -6,6 +6,7 @@
 
 #include "muffle/round/status.hpp"
 #include "round/consortium.hpp"
+#include "site/small_consortium.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::round {
@@ -91,6 +92,23 @@ TEST_F(Sync, APartyFetchesWhatItsStepsRead) {
   limits_.reader.reset();  // muffle site sync --evidence
   EXPECT_EQ(sync().fetched.size(), 6u);
   EXPECT_EQ(local_->list(), remote_.list());
+}
+
+// Each of n sites would fetch n of them, and none has a use for them.
+TEST_F(Sync, ThatOthersAcceptACharterASiteNeedsNotKnow) {
+  const test::SmallConsortium all;
+  remote_.put(release::charter_name(1), release::message_bytes(all.charter));
+  for (const SignedHeader& yes : all.countersignatures)
+    remote_.put(release::countersignature_name(1, yes.sender), release::message_bytes(yes));
+  limits_.reader = all.sites[1].public_key();
+  const Synced one = sync();
+  EXPECT_THAT(one.fetched,
+              testing::UnorderedElementsAre(release::proposal_name(c_.round.id), release::charter_name(1),
+                                            release::countersignature_name(1, all.sites[1].public_key())));
+  EXPECT_EQ(one.left, 2u);
+  EXPECT_TRUE(one.refused.empty()) << refusals(one);
+  limits_.reader.reset();  // the coordinator
+  EXPECT_EQ(sync().fetched.size(), 2u);
 }
 
 // The abandonment comes with the very synchronisation that would have sent what it is about.

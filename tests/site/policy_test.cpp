@@ -394,6 +394,50 @@ TEST(Policy, SettingsThatCouldNeverBeMetAreProblems) {
   EXPECT_EQ(problems(nobody_asked).size(), 1u);
 }
 
+/// A key holder opens what people have seen, and nothing else.
+TEST_F(PolicyTest, PeopleApproveTheOpeningOfOneSeal) {
+  const auto alice = crypto::SiteKey::generate("alice"), bob = crypto::SiteKey::generate("bob");
+  policy.approvers = {"alice " + to_hex(alice.public_key()), "bob " + to_hex(bob.public_key())};
+  policy.opening_approvals = 2;
+  const release::ProposedRound round = all.round(proposal);
+  const auto sealed = [&](std::size_t count) {
+    release::Seal body;
+    for (std::size_t i = 0; i < count; ++i) {
+      release::SignedHeader header{.kind = release::MessageKind::kContribution};
+      header.round = header.answers = round.id;
+      header.body = body_of(release::Contribution{.commitments = std::vector<crypto::PairCommitment>(3),
+                                                  .macs = std::vector<crypto::PairMac>(3),
+                                                  .charge = std::string(32, 'c'),
+                                                  .data_id = "stays"});
+      body.contributions.push_back(
+          sign(std::move(header), all.sites[i], std::vector<std::uint64_t>(round.length)));
+    }
+    release::SignedHeader header{.kind = release::MessageKind::kSeal};
+    header.round = header.answers = round.id;
+    header.body = body_of(body);
+    return release::SealedRound(round, sign(std::move(header), all.trial));
+  };
+  const release::SealedRound seal = sealed(3), other = sealed(2);
+  const crypto::SitePublicKey own = all.sites[0].public_key(), another = all.sites[1].public_key();
+  const auto outcome = [&] { return opening_ruling(policy, round, seal, own, approvals).outcome; };
+  EXPECT_EQ(outcome(), Outcome::kWaits);
+  approvals = {sign(opening_approval_of(round, seal.id, own, kDay), alice),
+               sign(opening_approval_of(round, seal.id, own, kDay + 1), alice),
+               sign(opening_approval_of(round, other.id, own, kDay), bob),
+               sign(opening_approval_of(round, seal.id, another, kDay), bob),
+               sign(opening_approval_of(round, seal.id, own, kDay), crypto::SiteKey::generate("mallory")),
+               sign(approval_of(round, own, kDay), bob)};  // that the site contributes
+  EXPECT_EQ(outcome(), Outcome::kWaits);
+  EXPECT_THAT(opening_ruling(policy, round, seal, own, approvals).text,
+              ::testing::HasSubstr("1 of 2: alice"));
+  approvals.push_back(sign(opening_approval_of(round, seal.id, own, kDay), bob));
+  EXPECT_EQ(outcome(), Outcome::kKept);
+  EXPECT_EQ(opening_ruling(policy, round, other, own, approvals).outcome, Outcome::kWaits);
+  // What people say of the opening approves no contribution.
+  policy.approvals = 2;
+  expect_waits("approvals");
+}
+
 TEST(Pins, AreWhatAPersonWasTold) {
   const test::TemporaryFolder folder;
   const SmallConsortium all;

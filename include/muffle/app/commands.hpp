@@ -155,6 +155,7 @@ struct PartyCommand {
   std::string round;         ///< first digits of its id; empty: the only one
   std::string name;          ///< of init: the new party's; of pin and admit: whose card
   std::string words;         ///< of pin and admit: the fingerprint that its holder read out
+  bool opening = false;      ///< of approve: the opening of a sum, not a contribution
   bool replaces = false;     ///< of pin and admit: that party has another key now
   bool key_holder = false, no_records = false;  ///< of init
   std::vector<std::string> approvers;           ///< of init: .pub files

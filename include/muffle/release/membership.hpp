@@ -103,7 +103,17 @@ bool is_for(const crypto::SitePublicKey& party, const ProposedRound& round, cons
 SignedHeader approval_of(const ProposedRound& round, const crypto::SitePublicKey& site, std::uint64_t day);
 /// Whether this is somebody's approval of that round for that site: the sender's.
 bool approves(const SignedHeader& header, const ProposedRound& round, const crypto::SitePublicKey& site);
-/// Of an approval. @throws ProtocolError  it says none.
+/// Likewise of a key holder's opening: a person has seen what the seal counts, and lets it open that sum and
+/// no other. @param seal  SealedRound::id
+SignedHeader opening_approval_of(const ProposedRound& round, const Sha256Digest& seal,
+                                 const crypto::SitePublicKey& holder, std::uint64_t day);
+bool approves_opening(const SignedHeader& header, const ProposedRound& round, const Sha256Digest& seal,
+                      const crypto::SitePublicKey& holder);
+/// What a person signs who declines a round for a site: kept there, as approvals are. What leaves the site is
+/// decline_of(), which names nobody.
+SignedHeader personal_decline_of(const ProposedRound& round, const crypto::SitePublicKey& site,
+                                 DeclineCode code, std::uint64_t day);
+/// Of an approval, or of what a person signed who declined. @throws ProtocolError  it says none.
 std::uint64_t approved_on(const SignedHeader& header);
 
 }  // namespace muffle::release

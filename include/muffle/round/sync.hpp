@@ -15,8 +15,9 @@ namespace muffle::round {
 struct SyncLimits {
   /// Whose rounds are fetched: the pinned coordinator's. None: who is who, and proposals, and nothing else.
   std::optional<crypto::SitePublicKey> coordinator{};
-  /// Whose steps are to come: what none of them reads is left there, such as the others' contributions
-  /// (release::is_for()). None: everything is fetched, as the coordinator and who verifies releases need it.
+  /// Whose steps are to come: what none of them reads is left there, such as the others' contributions, and
+  /// that they accept a charter (release::is_for()). None: everything is fetched, as the coordinator and who
+  /// verifies releases need it.
   std::optional<crypto::SitePublicKey> reader{};
   std::size_t messages = 20'000;                 ///< that may lie here, of no round or proposing one
   std::uint64_t bytes = std::uint64_t{1} << 38;  ///< fetched at once

@@ -28,6 +28,7 @@ struct Policy {
   std::vector<std::string> required_holders;  ///< names of pinned parties, or the site's own
   std::vector<std::string> columns;           ///< that may be released of; empty: all
   std::int64_t approvals = 0;                 ///< how many people must approve each round
+  std::int64_t opening_approvals = 0;         ///< of a key holder: how many must approve each opening
   std::vector<std::string> approvers;         ///< whose, each as in a .pub file: "NAME KEY"
 
   void declare(settings::Keys& keys);
@@ -77,5 +78,11 @@ Verdict policy_verdict(const Policy& policy, const Pins& pins, const Question& q
 
 /// The people who have approved the round for the site, by name, each once, with the day.
 std::vector<std::string> who_approved(const Policy& policy, const Question& question);
+
+/// Whether people let this key holder open what a seal counts: kept, or waits for them. They see the seal,
+/// and an approval is for this one alone. @param self  the key holder. @param approvals  kept in its folder
+Ruling opening_ruling(const Policy& policy, const release::ProposedRound& round,
+                      const release::SealedRound& seal, const crypto::SitePublicKey& self,
+                      std::span<const release::SignedHeader> approvals);
 
 }  // namespace muffle::site
