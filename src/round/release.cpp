@@ -236,7 +236,11 @@ class Run {
   /// The operating system's entropy or, for tests, a stream of this party's and round's own: no two draw the
   /// same.
   std::unique_ptr<privacy::EntropySource> entropy() const {
-    if (!job_.insecure_seed) return privacy::os_entropy();
+    if (job_.secure_noise()) return privacy::os_entropy();
+    if (job_.no_noise) {
+      spdlog::warn("release: NO NOISE: these are the records' exact sums, and the release is NOT PRIVATE");
+      return privacy::insecure_no_noise();
+    }
     spdlog::warn("release: SEEDED NOISE, for tests only: this release is NOT PRIVATE");
     const auto which = static_cast<std::uint64_t>(together_.party()) + ((number_ - 1) << 32);
     return privacy::insecure_seeded_entropy(*job_.insecure_seed + std::uint64_t{0x9E3779B97F4A7C15} * which);
@@ -305,7 +309,7 @@ class Run {
           role.note_charge(charge);
         };
         if (number_ == 1) {
-          transaction->begin(plan_.noise, !job_.insecure_seed, draw);
+          transaction->begin(plan_.noise, job_.secure_noise(), draw);
         } else {
           transaction->begin_round(number_, summed_, draw);
         }
@@ -347,6 +351,7 @@ class Run {
     artifact.data_id = job_.order().data_id;
     artifact.aggregation = mode_;
     artifact.is_private = noisy.is_private && (rounds_ == 1 || kept_.is_private);
+    artifact.without_noise = job_.no_noise;
     std::vector<std::vector<std::int64_t>> rounds = std::move(kept_.values);
     rounds.push_back(std::move(noisy.values));
     artifact.values = rounds_ == 1 ? std::move(rounds.front()) : release::joined(plan_, rounds);
