@@ -44,13 +44,24 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   return out;
 }
 
-/// The keys that would follow from the noise were m public and `records`, with their values.
+/// Whether the release would be another one, if it were told this guess of its private number of records: how
+/// a label is counted, the shares of rounds, what bins are learned with.
+bool goes_by_guess(const Config& config, std::uint64_t records) {
+  if (config.data.expected_records > 0 || config.data.records > 0) return false;
+  Config told = config;
+  told.data.expected_records = records;
+  return release::plan_hash(release::make_plan(release_settings(told))) != release::plan_hash(config.plan);
+}
+
+/// The keys that would follow from the noise were m public and `records`, or from the guess, with their
+/// values.
 std::map<std::string, std::string> sizes_for(const Config& config, std::uint64_t records) {
   Config told = config;
   release::choose_sizes(told.features, released_schema(told), told.privacy, told.release_counts, records);
   const std::map<std::string, std::string> before = flatten(config);
   std::map<std::string, std::string> sizes = flatten(told);
   std::erase_if(sizes, [&](const auto& key) { return before.at(key.first) == key.second; });
+  if (goes_by_guess(config, records)) sizes["data.expected_records"] = std::to_string(records);
   return sizes;
 }
 

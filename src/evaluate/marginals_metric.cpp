@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "marginals.hpp"
 #include "muffle/core/error.hpp"
@@ -111,10 +112,15 @@ class MarginalsMetric final : public Metric {
  private:
   static constexpr std::size_t kMostSize = 8;
 
-  /// Means over the numbers.
+  /// Means over the numbers; of the errors of their means whatever the sign.
   static RawDistance mean_distance(const std::vector<RawDistance>& all) {
     RawDistance out;
-    for (const RawDistance& d : all) out.ks += d.ks, out.wasserstein += d.wasserstein;
+    for (const RawDistance& d : all) {
+      out.ks += d.ks;
+      out.wasserstein += d.wasserstein;
+      out.mean_error += std::fabs(d.mean_error);
+    }
+    out.mean_error /= static_cast<double>(all.size());
     out.ks /= static_cast<double>(all.size());
     out.wasserstein /= static_cast<double>(all.size());
     return out;
@@ -126,27 +132,31 @@ class MarginalsMetric final : public Metric {
     std::vector<RawDistance> all = raw_distances(subject.train, samples, subject.heartbeat);
     if (all.empty()) return;
     const RawDistance mean = mean_distance(all);
-    FoundTable::Row ks{"KS of raw numbers", {}}, area{"Wasserstein of them", {}};
+    FoundTable::Row ks{"KS of raw numbers", {}}, area{"Wasserstein of them", {}},
+        error{"errors of their means, in sd", {}};
     const auto add = [&](const RawDistance& d, const std::string& of) {
       ks.cells.push_back(fine.share_cell(d.ks, {"marginals", "numbers", "mean_ks" + of}));
       area.cells.push_back(fine.share_cell(d.wasserstein, {"marginals", "numbers", "mean_wasserstein" + of}));
+      error.cells.push_back(
+          fine.share_cell(d.mean_error, {"marginals", "numbers", "mean_error_of_means" + of}));
     };
     add(mean, "");
     if (!subject.test.features.empty())
       add(mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat)), "_of_real_test");
-    for (FoundTable::Row* row : {&ks, &area}) {
+    for (FoundTable::Row* row : {&ks, &area, &error}) {
       row->cells.push_back(count_cell(all.size()));
       out.tables.front().rows.push_back(std::move(*row));
     }
     for (RawDistance& d : all) d.ks = fine.share(d.ks);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
-    FoundTable table{"farthest numbers", {"KS", "Wasserstein"}, {}, kMostWorst};
+    FoundTable table{"farthest numbers", {"KS", "Wasserstein", "error of the mean, in sd"}, {}, kMostWorst};
     for (const RawDistance& d : all) {
       const std::string& name = names[d.column];
       table.rows.push_back(
           {name,
            {fine.share_cell(d.ks, {"marginals", "numbers", "columns", name, "ks"}),
-            fine.share_cell(d.wasserstein, {"marginals", "numbers", "columns", name, "wasserstein"})}});
+            fine.share_cell(d.wasserstein, {"marginals", "numbers", "columns", name, "wasserstein"}),
+            fine.share_cell(d.mean_error, {"marginals", "numbers", "columns", name, "error_of_mean"})}});
     }
     out.tables.push_back(std::move(table));
   }

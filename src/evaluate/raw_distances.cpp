@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "number_values.hpp"
@@ -16,12 +17,26 @@ std::vector<double> without_missing(std::vector<double> values) {
   return values;
 }
 
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// RawDistance::mean_error; the first one's values are sorted.
+double mean_error(const std::vector<double>& sorted, const std::vector<double>& other, double width) {
+  const double mean = mean_of(sorted);
+  double squares = 0;
+  for (const double v : sorted) squares += (v - mean) * (v - mean);
+  const bool constant = sorted.front() == sorted.back();
+  const double unit = constant ? width : std::sqrt(squares / static_cast<double>(sorted.size()));
+  return unit > 0 ? (mean_of(other) - mean) / unit : 0.0;
+}
+
 }  // namespace
 
 RawDistance raw_distance(std::vector<double> one, std::vector<double> other, double width) {
   if (one.empty() || other.empty()) {
     const double far = one.empty() == other.empty() ? 0.0 : 1.0;
-    return {0, far, far};
+    return {0, far, far, 0.0};
   }
   std::sort(one.begin(), one.end());
   std::sort(other.begin(), other.end());
@@ -38,6 +53,7 @@ RawDistance raw_distance(std::vector<double> one, std::vector<double> other, dou
     out.ks = std::max(out.ks, apart);
   }
   out.wasserstein = width > 0 ? area / width : 0.0;
+  out.mean_error = mean_error(one, other, width);
   return out;
 }
 

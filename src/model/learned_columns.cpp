@@ -128,10 +128,8 @@ std::vector<double> nodes_of(const DyadicTree& tree, const Eigen::VectorXd& law)
 
 }  // namespace
 
-std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTables& tables,
-                                                          const std::vector<double>& size,
-                                                          const std::vector<GroupCounts>& beside,
-                                                          const Heartbeat& heartbeat) {
+LearnedColumns learned_columns(const release::NoisyTables& tables, const std::vector<double>& size,
+                               const std::vector<GroupCounts>& beside, const Heartbeat& heartbeat) {
   const std::size_t classes = tables.classes, d = tables.codes.size();
   const double records = std::accumulate(size.begin(), size.end(), 0.0);
   std::vector<Learned> learned;
@@ -139,7 +137,8 @@ std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTa
     if (const std::size_t cells = tables.grid_cells[j]; cells > 0)
       learned.push_back({j, tables.codes[j], cells, DyadicTree(cells)});
   }
-  std::vector<std::vector<Eigen::VectorXd>> out(classes, std::vector<Eigen::VectorXd>(d));
+  LearnedColumns out{std::vector(classes, std::vector<Eigen::VectorXd>(d)),
+                     std::vector<std::vector<Tail>>(d)};
   if (learned.empty()) return out;
   std::vector<TreeCounts> known;
   for (const Learned& of : learned) known.push_back(tree_counts(tables, of, 0, classes, records));
@@ -152,7 +151,10 @@ std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTa
       sum = sum.size() == 0 ? counts : Eigen::VectorXd(sum + counts);
     shared.push_back(with_groups(known[i], all[i], learned[i], groups.group, sum,
                                  groups.variance * static_cast<double>(classes)));
-    if (classes == 1) out[0][learned[i].column] = shared.back();
+    const std::size_t j = learned[i].column;
+    if (j < tables.cell_values.size() && tables.cell_values[j].size() == learned[i].cells)
+      out.tails[j] = short_tails(shared.back(), all[i], learned[i].tree, tables.cell_values[j]);
+    if (classes == 1) out.laws[0][j] = shared.back();
   }
   if (classes == 1) return out;
   std::vector<TreeCounts> of_classes;
@@ -166,7 +168,7 @@ std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTa
   for (std::size_t at = 0; at < laws.size(); ++at) {
     const std::size_t c = at / learned.size(), i = at % learned.size();
     const GroupCounts& groups = beside[learned[i].column];
-    out[c][learned[i].column] =
+    out.laws[c][learned[i].column] =
         with_groups(of_classes[at], laws[at], learned[i], groups.group,
                     groups.counts.empty() ? Eigen::VectorXd() : groups.counts[c], groups.variance);
   }

@@ -7,6 +7,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/release/noisy_tables.hpp"
+#include "short_tails.hpp"
 
 namespace muffle::model {
 
@@ -17,13 +18,17 @@ struct GroupCounts {
   double variance = 0;                  ///< of a group's
 };
 
-/// The laws of the columns with grid_cells: records of each code, for each class, of sum size[c]. All classes
-/// together first; each class's is then thought to be like theirs.
+struct LearnedColumns {
+  std::vector<std::vector<Eigen::VectorXd>> laws;  ///< C of d: records of each code; empty for other columns
+  /// d: where no more than noise was counted, of all classes together. The laws are as counted even there:
+  /// they choose the groups of later rounds, and are the margins of pairs.
+  std::vector<std::vector<Tail>> tails;
+};
+
+/// The laws of the columns with grid_cells, class by class, of sum size[c]. All classes together first; each
+/// class's is then thought to be like theirs.
 /// @param beside  d: of the tables that are not the tree's
-/// @returns  C of d; empty for other columns
-std::vector<std::vector<Eigen::VectorXd>> learned_columns(const release::NoisyTables& tables,
-                                                          const std::vector<double>& size,
-                                                          const std::vector<GroupCounts>& beside,
-                                                          const Heartbeat& heartbeat);
+LearnedColumns learned_columns(const release::NoisyTables& tables, const std::vector<double>& size,
+                               const std::vector<GroupCounts>& beside, const Heartbeat& heartbeat);
 
 }  // namespace muffle::model

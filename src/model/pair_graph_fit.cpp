@@ -226,7 +226,8 @@ void start_at_tree(PairGraphLaw& law, const std::vector<Eigen::VectorXd>& column
   }
 }
 
-/// What the first round's laws say of the codes within each group.
+/// What the first round's laws say of the codes within each group. In a tail that is noise alone records
+/// move, but to no other group: pairs counted those.
 std::vector<PairGraphCells> cells_of(const Margins& fine, const CoarseMargins& coarse) {
   std::vector<PairGraphCells> out;
   for (std::size_t j = 0; j < coarse.groups.size(); ++j) {
@@ -237,9 +238,10 @@ std::vector<PairGraphCells> cells_of(const Margins& fine, const CoarseMargins& c
     PairGraphCells& cells = out.emplace_back(PairGraphCells{j, groups, {}});
     for (std::size_t c = 0; c < fine.classes(); ++c) {
       std::vector<float>& share = cells.share.emplace_back();
+      const Eigen::VectorXd law = laid_out(fine.tails[j], groups, fine.column[c][j]);
       for (std::size_t x = 0; x < groups.size(); ++x) {
         const double all = coarse.margins.column[c][j](static_cast<Index>(groups[x]));
-        const double own = fine.column[c][j](static_cast<Index>(x));
+        const double own = law(static_cast<Index>(x));
         share.push_back(static_cast<float>(all > 0 ? own / all : 1 / members[groups[x]]));
       }
     }

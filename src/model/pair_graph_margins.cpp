@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "known_combinations.hpp"
-#include "learned_columns.hpp"
 #include "noisy_counts.hpp"
 
 namespace muffle::model {
@@ -207,13 +206,16 @@ std::vector<GroupCounts> counts_beside(const release::NoisyTables& tables) {
 /// law of their own).
 /// @param variance  d of infinity; becomes that of the noise in a code's count, of each column that a table
 /// counts and whose bins are not learned
+/// @param tails  becomes LearnedColumns::tails
 std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables& tables,
                                                       const std::vector<double>& size,
-                                                      std::vector<double>& variance) {
+                                                      std::vector<double>& variance,
+                                                      std::vector<std::vector<Tail>>& tails) {
   const std::size_t classes = tables.classes;
   const double records = std::accumulate(size.begin(), size.end(), 0.0);
-  std::vector<std::vector<Eigen::VectorXd>> out =
-      learned_columns(tables, size, counts_beside(tables), Heartbeat{});
+  LearnedColumns learned = learned_columns(tables, size, counts_beside(tables), Heartbeat{});
+  tails = std::move(learned.tails);
+  std::vector<std::vector<Eigen::VectorXd>> out = std::move(learned.laws);
   std::vector<std::size_t> others;
   std::vector<ColumnCounts> columns;
   std::vector<NoisyCounts> all;
@@ -254,7 +256,7 @@ Margins combine_tables(const release::NoisyTables& tables, const Heartbeat& hear
   out.codes = tables.codes;
   out.size = class_sizes(tables);
   std::vector<double> variance(tables.codes.size(), std::numeric_limits<double>::infinity());
-  out.column = column_laws(tables, out.size, variance);
+  out.column = column_laws(tables, out.size, variance, out.tails);
   for (std::size_t i = 0; i < tables.codes.size(); ++i) {
     for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
       PairCounts pair{i, j, {}, {}, {}, 0.0};

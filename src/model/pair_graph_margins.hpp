@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "learned_columns.hpp"
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
@@ -39,6 +40,7 @@ struct Margins {
   std::vector<std::vector<Eigen::VectorXd>> column;  ///< C of d: records of each code, sum size[c]
   std::vector<PairCounts> pairs;                     ///< the measured ones
   std::vector<KnownPair> known = {};                 ///< counted or not
+  std::vector<std::vector<Tail>> tails = {};         ///< d; LearnedColumns::tails
 
   std::size_t classes() const { return size.size(); }
 };

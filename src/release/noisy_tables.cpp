@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "muffle/core/error.hpp"
+#include "muffle/schema/table_text.hpp"
 
 namespace muffle::release {
 namespace {
@@ -85,6 +86,18 @@ std::vector<Combination> combinations_of(const schema::Table& table) {
   return out;
 }
 
+std::vector<std::vector<double>> cell_values_of(const schema::Table& table) {
+  std::vector<std::vector<double>> out;
+  for (const std::size_t j : table.features()) {
+    std::vector<double>& values = out.emplace_back();
+    if (!table.columns[j].learned) continue;
+    const schema::Grid grid(table.columns[j]);
+    for (std::uint32_t b = 0; b < table.columns[j].bins(); ++b)
+      values.push_back(static_cast<double>(grid.first(b + 1) - grid.first(b)));
+  }
+  return out;
+}
+
 NoisyTables make_noisy_tables(const Artifact& a) {
   NoisyTables out;
   out.classes = a.classes();
@@ -95,7 +108,10 @@ NoisyTables make_noisy_tables(const Artifact& a) {
     out.grid_cells = a.maps[b].map->tables()->counted().grid_cells;
     add_tables(a, b, out);
   }
-  if (a.schema.table) out.combinations = combinations_of(*a.schema.table);
+  if (a.schema.table) {
+    out.combinations = combinations_of(*a.schema.table);
+    out.cell_values = cell_values_of(*a.schema.table);
+  }
   if (out.tables.empty())
     throw ConfigError(
         fmt::format("tables of counts are needed, and the release holds none. A release is made once: add a "

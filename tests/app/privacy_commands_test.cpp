@@ -318,6 +318,31 @@ TEST(PlanCommand, AGuessOfAPrivateNumberSaysWhatToWrite) {
   EXPECT_THAT(plan({"--records", "1000"}), HasSubstr("better: --set map.moments.coefficients="));
 }
 
+TEST(PlanCommand, AGuessThatDecidesWhatATableIsReleasedAsIsToBeWritten) {
+  const auto sizes = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"plan",
+                                  "--config",
+                                  MUFFLE_CONFIGS + std::string("/adult.toml"),
+                                  "--format",
+                                  "json",
+                                  "--set",
+                                  "privacy.adjacency=add-remove-one",
+                                  "--set",
+                                  "data.records=0",
+                                  "--set",
+                                  "evaluate.metrics=[]"};
+    args.insert(args.end(), more.begin(), more.end());
+    return json::parse(muffle(args)).at("sizes");
+  };
+  // So few of a class are counted with the label as a column, if the configuration knows.
+  EXPECT_EQ(sizes({"--records", "5000"}).at("data.expected_records"), "5000");
+  EXPECT_EQ(sizes({}), json::object());
+  EXPECT_EQ(sizes({"--records", "5000", "--set", "data.expected_records=5000"}), json::object());
+  // Nothing else follows from it: bins by hand, one round, and classes in any case.
+  EXPECT_EQ(sizes({"--records", "5000", "--set", "data.label_as=class", "--set", "privacy.rounds=1"}),
+            json::object());
+}
+
 /// What no thread could draw later is refused before anything is charged.
 TEST(PlanCommand, RefusesRecordsThatAreTooLongToBeDrawn) {
   const std::string file = MUFFLE_CONFIGS + std::string("/fashion-mnist-moments.toml");

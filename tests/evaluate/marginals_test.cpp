@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "evaluate/raw_distances.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/schema/table_toml.hpp"
@@ -107,7 +109,20 @@ TEST(RawDistance, IsThatOfTheDistributionFunctionsWhateverTheBins) {
   EXPECT_DOUBLE_EQ(some.ks, 0.25);
   EXPECT_DOUBLE_EQ(some.wasserstein, (0.25 * 1 + 0.25 * 3) / 10);
   EXPECT_EQ(raw_distance({}, {}, 1).ks, 0.0);
+  EXPECT_EQ(none.mean_error, 0.0);
   EXPECT_EQ(raw_distance({}, {1}, 1).ks, 1.0);
+}
+
+TEST(RawDistance, AFewFarValuesMoveTheMeanAndHardlyTheDistances) {
+  std::vector<double> one(1000, 0.0), other = one;
+  for (std::size_t i = 0; i < 500; ++i) one[i] = other[i] = 2;
+  for (std::size_t i = 0; i < 4; ++i) other[i] = 502;
+  const RawDistance far = raw_distance(one, other, 1000);  // of standard deviation 1
+  EXPECT_DOUBLE_EQ(far.ks, 0.004);
+  EXPECT_NEAR(far.mean_error, 2.0, 1e-12);
+  EXPECT_NEAR(raw_distance(other, one, 1000).mean_error, -2.0 / std::sqrt(1001.0), 1e-12);
+  EXPECT_DOUBLE_EQ(raw_distance({3, 3}, {3, 4}, 10).mean_error, 0.05) << "a constant: over the bounds";
+  EXPECT_EQ(raw_distance({}, {1}, 1).mean_error, 0.0);
 }
 
 }  // namespace

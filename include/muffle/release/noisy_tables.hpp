@@ -51,11 +51,15 @@ struct NoisyTables {
   double records = 0.0;
   bool records_known = true;                 ///< it is m
   std::vector<std::size_t> grid_cells = {};  ///< features::CountTables::grid_cells
+  /// d: of columns with grid_cells, values in each cell; empty: of others, and where no schema tells.
+  std::vector<std::vector<double>> cell_values = {};
   std::vector<Combination> combinations = {};
 };
 
 /// What a table's schema says of them; a missing value goes with all codes. Public.
 std::vector<Combination> combinations_of(const schema::Table& table);
+/// Likewise: NoisyTables::cell_values.
+std::vector<std::vector<double>> cell_values_of(const schema::Table& table);
 
 /// The tables of all maps of counts, one map after the other; two maps may count the same columns.
 /// @throws ConfigError  the release holds none (the message says which setting makes some), or its lattice is
