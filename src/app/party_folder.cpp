@@ -158,13 +158,13 @@ bool has_declined(const fs::path& folder, const release::ProposedRound& round) {
                   "Nothing was done.");
 }
 
-void decline_round(const site::KeyStore& store, round::Exchange& exchange,
-                   const release::ProposedRound& round, release::DeclineCode code) {
+round::Letter decline_of_site(const site::KeyStore& store, const release::ProposedRound& round,
+                              release::DeclineCode code) {
   // A second decline, with another code, would be a second answer.
   const fs::path kept = decline_file(store.folder(), round);
   if (!is_there(kept, "the decline", "Nothing was declined."))
     write_file_atomically(kept, message_bytes(sign(decline_of(round, code), store.key())));
-  exchange.put(release::decline_name(round.id, store.key().public_key()), read_file(kept, kMostKept));
+  return {release::decline_name(round.id, store.key().public_key()), read_file(kept, kMostKept)};
 }
 
 namespace {

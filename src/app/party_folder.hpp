@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "muffle/app/commands.hpp"
+#include "muffle/round/role.hpp"
 #include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
 
@@ -56,10 +57,10 @@ std::filesystem::path opening_approval_file(const std::filesystem::path& folder,
 std::filesystem::path decline_file(const std::filesystem::path& folder, const release::ProposedRound& round);
 /// @throws IoError.
 bool has_declined(const std::filesystem::path& folder, const release::ProposedRound& round);
-/// Declines a round, for all to see: once, with the code that it declined with first. @throws ProtocolError,
-/// IoError.
-void decline_round(const site::KeyStore& store, round::Exchange& exchange,
-                   const release::ProposedRound& round, release::DeclineCode code);
+/// Keeps a site's decline of a round. @returns it, for all to see: once there is one, that, with the code
+/// that the site declined with first. @throws ProtocolError, IoError.
+round::Letter decline_of_site(const site::KeyStore& store, const release::ProposedRound& round,
+                              release::DeclineCode code);
 /// Approvals of this round, or of its opening, that are signed; whose they are, and of what, the policy
 /// judges.
 /// @throws IoError.

@@ -149,8 +149,9 @@ round::StepReport PartySteps::open(const ProposedRound& round) {
 round::SiteVerdict PartySteps::verdict(const ProposedRound& round) {
   using Answer = round::SiteVerdict::Answer;
   if (has_declined(store_.folder(), round)) {
-    decline(round, release::DeclineCode::kPerson);  // the one that was kept, if it never got there
-    return {Answer::kNo, "this site has declined"};
+    // The one that was kept, if it never got there.
+    return {Answer::kNo, "this site has declined",
+            decline_of_site(store_, round, release::DeclineCode::kPerson)};
   }
   // It is asked again after hours of summing records, for what has become of settings and charters since.
   if (flatten(load_party(config_.folder, true).config) != flatten(config_.config))
@@ -170,8 +171,8 @@ round::SiteVerdict PartySteps::verdict(const ProposedRound& round) {
                                                 seconds_now()});
   if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
   if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
-  decline(round, verdict.code);
-  return {Answer::kNo, fmt::format("declined with the code '{}': {}", name_of(verdict.code), verdict.why())};
+  return {Answer::kNo, fmt::format("declined with the code '{}': {}", name_of(verdict.code), verdict.why()),
+          decline_of_site(store_, round, verdict.code)};
 }
 
 /// Whether this muffle, on this processor, makes the sums that the proposal's muffle makes.
@@ -179,15 +180,11 @@ round::SiteVerdict PartySteps::same_sums(const ProposedRound& round) {
   using Answer = round::SiteVerdict::Answer;
   if (embed::self_check(embed::make_embedder(round.summed)) == round.proposal.self_check)
     return {Answer::kYes, ""};
-  decline(round, release::DeclineCode::kVersion);
   return {Answer::kNo,
           "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
           "machine, makes other sums than the coordinator's, and would spoil the total. Compare versions and "
-          "processors"};
-}
-
-void PartySteps::decline(const ProposedRound& round, release::DeclineCode code) {
-  decline_round(store_, *exchange_, round, code);
+          "processors",
+          decline_of_site(store_, round, release::DeclineCode::kVersion)};
 }
 
 }  // namespace muffle::app

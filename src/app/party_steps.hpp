@@ -62,7 +62,6 @@ class PartySteps {
   round::StepReport open(const release::ProposedRound& round);
   round::SiteVerdict verdict(const release::ProposedRound& round);
   round::SiteVerdict same_sums(const release::ProposedRound& round);
-  void decline(const release::ProposedRound& round, release::DeclineCode code);
 
   site::KeyStore store_;
   const PartyConfig config_;

@@ -186,7 +186,8 @@ void decline(const PartyCommand& command, std::ostream& out) {
         message_bytes(sign(personal_decline_of(at.round, at.self.key, code, at.day()), person)));
     out << fmt::format("{} has declined it for this site; that stays here.\n", person.name());
   }
-  decline_round(at.store, *at.exchange, at.round, code);
+  const round::Letter letter = decline_of_site(at.store, at.round, code);
+  at.exchange->put(letter.name, letter.bytes);
   out << fmt::format("This site has declined the round {}; all can see that, and the code.\n",
                      release::short_id(at.round.id));
 }

@@ -64,8 +64,9 @@ void contribute(Act& act, Ready&& ready) {
 }  // namespace
 
 Next go_on(Act& act, Ready&& ready) {
-  const SiteVerdict verdict = act.job.verdict();
+  SiteVerdict verdict = act.job.verdict();
   if (verdict.answer != SiteVerdict::Answer::kYes) {
+    if (verdict.decline) act.out.push_back(std::move(*verdict.decline));
     (verdict.answer == SiteVerdict::Answer::kWait ? act.report.waits : act.report.done)
         .push_back(verdict.why);
     return {Through()};

@@ -90,7 +90,8 @@ struct GoingOn {
   release::EarlierRounds earlier;
 };
 
-/// The contribution is made, and is not seen to have left. What has not left when the round is abandoned stays.
+/// The contribution is made, and is not seen to have left. What has not left when the round is abandoned
+/// stays.
 struct Kept {
   static constexpr std::string_view kName = "kept";
   Kept(const Act& act, std::unique_ptr<ContributionBook>&& made);

@@ -83,6 +83,16 @@ std::optional<Message> Act::contribution(std::size_t site, Received&& received) 
   return out_of_it;
 }
 
+std::vector<std::string> Act::names_of(const std::vector<std::size_t>& holders) const {
+  std::vector<std::string> names;
+  for (const std::size_t h : holders) names.push_back(round.proposal.holders[h].holder.name);
+  return names;
+}
+
+Wanted Act::wanted_stand_in(std::size_t holder) const {
+  return wanted(release::stand_in_name(round.id, round.proposal.holders[holder].holder.key));
+}
+
 std::filesystem::path Act::release_file() const {
   return outbox(job.folder) / release::release_name(round.id);
 }

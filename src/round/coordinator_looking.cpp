@@ -46,15 +46,4 @@ Next Looking::receive(Act& act, Received&& received) {
   return {Sealing(act)};
 }
 
-std::vector<Wanted> GoingOn::wants() const { return wanted_of(earlier); }
-
-Next GoingOn::receive(Act& act, Received&& received) {
-  if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) throw ProtocolError(fmt::format("'{}' is not among the messages.", received.name));
-  earlier.read(*received.bytes);
-  if (earlier.next()) return {};
-  act.earlier = std::move(earlier).finish();
-  return {Sealing(act)};
-}
-
 }  // namespace muffle::round::coordinator

@@ -47,38 +47,6 @@ Next publish_release(Act& act, const release::SealedRound& seal, const std::vect
 
 }  // namespace
 
-Next add_up(const Act& act, std::unique_ptr<Sealed>&& sealed, bool whole) {
-  std::vector<std::size_t> sites;
-  for (std::size_t i = act.round.proposal.sites.size(); i-- > 0;) {
-    if (whole || !std::ranges::binary_search(sealed->seal.sites, i)) sites.push_back(i);
-  }
-  if (sites.empty()) return {Through()};
-  Wanted first = act.wanted_contribution(sites.back());
-  return {Adding{std::move(sealed), whole, std::move(sites), std::move(first)}};
-}
-
-Next Adding::receive(Act& act, Received&& received) {
-  look(act, std::move(received));
-  sites.pop_back();
-  if (sites.empty()) return whole ? publish(act, std::move(*sealed)) : Next{Through()};
-  asked = act.wanted_contribution(sites.back());
-  return {};
-}
-
-void Adding::look(Act& act, Received&& received) {
-  const std::size_t site = sites.back();
-  const std::optional<release::Message> message = act.contribution(site, std::move(received));
-  if (!std::ranges::binary_search(sealed->seal.sites, site)) {
-    if (message) act.report.aside.push_back(asked.name + ": it came after the seal");
-    return;
-  }
-  if (!message)
-    throw ProtocolError(
-        fmt::format("'{}' was sealed, and is not there any more, or was damaged: ask {} to put it again.",
-                    asked.name, act.round.proposal.sites[site].name));
-  sealed->sum.add_contribution(*message);
-}
-
 Next publish(Act& act, Sealed&& sealed) {
   const std::vector<release::OpenedBy> opened = sealed.sum.opened();
   const std::set<std::string> objections(sealed.sum.objections().begin(), sealed.sum.objections().end());
@@ -105,16 +73,6 @@ Next release_again(Act& act) {
     if (!is_there(act.job.folder / file, "the privacy statement", "The release is there."))
       write_file_atomically(act.job.folder / file, text);
   }
-  return {Through()};
-}
-
-Next AwaitingNext::receive(Act& act, Received&& received) {
-  proposal.receive(std::move(received));
-  if (!proposal.wants().empty()) return {};
-  if (!proposal.is_there())
-    act.report.waits.push_back(
-        fmt::format("a person who proposes the next round: `muffle coordinator propose --after {}`",
-                    release::short_id(act.round.id)));
   return {Through()};
 }
 

@@ -48,6 +48,24 @@ struct Act {
       return false;
     }
   }
+  /// Whether there is a message of this key holder's, and `take` takes it. @param otherwise  why one of
+  /// somebody else is put aside
+  template <class Take>
+  bool hear(std::size_t holder, const std::string& name, Received&& received, const char* otherwise,
+            const Take& take) {
+    bool taken = false;
+    or_aside(name, [&] {
+      const auto message = message_of(std::move(received));
+      if (!message) return;
+      if (message->header.sender != round.proposal.holders[holder].holder.key) throw ProtocolError(otherwise);
+      take(*message);
+      taken = true;
+    });
+    return taken;
+  }
+  Wanted wanted_stand_in(std::size_t holder) const;
+  /// Of key holders.
+  std::vector<std::string> names_of(const std::vector<std::size_t>& holders) const;
   std::filesystem::path release_file() const;
 
   const ProposedRound& round;

@@ -1,19 +1,9 @@
 #include <fmt/format.h>
 
 #include "holder_states.hpp"
-#include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
 
 namespace muffle::round::holder {
-
-Opened::Opened(const Act& act, const Sha256Digest& seal_of_opening)
-    : sealed(wanted(release::seal_name(act.round.id))), answers(seal_of_opening) {}
-
-Next Opened::receive(Act& act, Received&& received) {
-  act.take_seal(std::move(received));
-  act.erase_key();
-  return {Ending{RoundEnd(act.round, answers)}};
-}
 
 Next Ending::receive(Act& act, Received&& received) {
   end.receive(std::move(received));
@@ -21,13 +11,6 @@ Next Ending::receive(Act& act, Received&& received) {
   if (!end.statement()) return await_release(act);
   act.erase_shares();
   return verify(act, Published(act.round, end));
-}
-
-Next AwaitingNext::receive(Act& act, Received&& received) {
-  proposal.receive(std::move(received));
-  if (!proposal.wants().empty()) return {};
-  report_next(act.round, proposal, act.job.clock, act.report);
-  return {Through()};
 }
 
 Next await_release(Act& act) {

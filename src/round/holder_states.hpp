@@ -206,6 +206,8 @@ struct Next {
   std::optional<State> state{};
 };
 
+/// By their place in the proposal.
+std::vector<std::size_t> all_sites(const ProposedRound& round);
 /// Asks those sites that the seal leaves out, if their word matters.
 Next ask(Act& act, std::vector<std::size_t>&& asked);
 /// Binds, opens and binds what it sends. @throws ConfigError  its round key is gone.
@@ -216,6 +218,9 @@ Next await_release(Act& act);
 Next wait(Act& act);
 /// What was published is there: unless it has given its receipt, it adds the round up first.
 Next verify(Act& act, Published&& published);
+/// Not all of what it is made of is here: waits for it, until the round's last day, since a receipt is given
+/// once.
+Next wait_for_the_rest(Act& act, const release::SignedHeader& statement);
 /// Gives its receipt, which is no objection.
 Next give_receipt(Act& act, const release::SignedHeader& statement, release::Found found);
 /// After its receipt.

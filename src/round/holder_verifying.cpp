@@ -13,13 +13,6 @@ namespace {
 
 using release::Found;
 
-Sha256Digest digest_of(const std::string& hex) {
-  Sha256Digest out{};
-  if (!crypto::from_hex(hex, out))
-    throw ProtocolError("the release names a message by something that is no hash. Nothing was revealed.");
-  return out;
-}
-
 /// @throws ProtocolError  it is not what was published.
 void require_same(const Act& act, const Published& published, Sealed&& sealed,
                   const std::vector<release::EndedRound>& earlier) {
@@ -39,60 +32,7 @@ void require_same(const Act& act, const Published& published, Sealed&& sealed,
     throw ProtocolError("contributions and openings add up to another sum.");
 }
 
-/// What is missing may still come, until the round's last day: a receipt is given once.
-Next wait_for_the_rest(Act& act, const release::SignedHeader& statement) {
-  if (act.job.clock.now() > act.round.proposal.last_day())
-    return give_receipt(act, statement, Found::kNotAllThere);
-  act.report.waits.push_back(
-      fmt::format("contributions and openings that the round's end is made of, to add it up before it gives "
-                  "its receipt; after {} it gives one that says that they were not here",
-                  time_text(act.round.proposal.last_day())));
-  return {Through()};
-}
-
 }  // namespace
-
-Published::Published(const ProposedRound& round, const RoundEnd& end) : statement(end.statement().value()) {
-  if (!round.last()) {
-    for (const Sha256Digest& id : release::read_sum(statement, round.proposal.holders.size()).openings)
-      opened.push_back({id, {}});
-    return;
-  }
-  const release::Artifact artifact = release::parse_artifact(end.release(), release::release_name(round.id));
-  muffle_version = artifact.muffle_version;
-  if (!artifact.round || artifact.round->holders.size() != round.proposal.holders.size()) return;
-  for (const release::RoundRecord::Holder& holder : artifact.round->holders) {
-    release::OpenedBy& by = opened.emplace_back();
-    if (!holder.opening.empty()) by.opening = digest_of(holder.opening);
-    for (const std::string& id : holder.stand_ins) by.stand_ins.push_back(digest_of(id));
-  }
-}
-
-Next verify(Act& act, Published&& published) {
-  if (const auto receipt = act.receipt.sent(act.out)) {
-    const bool objects =
-        receipt->answers == published.statement.id() &&
-        release::check_receipt(act.round, published.statement, *receipt).found == Found::kOther;
-    return objects ? Next{Objecting(act, "as was found before.")} : go_on(act);
-  }
-  if (!act.seal) return wait_for_the_rest(act, published.statement);
-  if (act.round.last() && act.round.proposal.later)
-    return {ReadingEarlier{std::move(published), release::EarlierRounds(act.round)}};
-  return {Verifying(act, std::move(published), {})};
-}
-
-Next ReadingEarlier::receive(Act& act, Received&& received) {
-  try {
-    if (received.refused) throw ProtocolError(*received.refused);
-    if (!received.bytes) return wait_for_the_rest(act, published.statement);
-    earlier.read(*received.bytes);
-    if (earlier.next()) return {};
-    return {Verifying(act, std::move(published), std::move(earlier).finish())};
-  } catch (const ProtocolError& e) {
-    act.report.aside.push_back(received.name + ": " + e.what());
-    return wait_for_the_rest(act, published.statement);
-  }
-}
 
 Verifying::Verifying(const Act& act, Published&& said, std::vector<release::EndedRound>&& rounds)
     : published(std::move(said)),
@@ -166,28 +106,6 @@ Next Verifying::decide(Act& act) {
     return {Objecting(act, e.what())};
   }
   return give_receipt(act, statement, Found::kSame);
-}
-
-Next Objecting::receive(Act& act, Received&&) {
-  throw ProtocolError(fmt::format(
-      "what the coordinator has published of round {} is not what its contributions and openings add up to: "
-      "{} This key holder's receipt says so, for all to see. Use it for nothing, and ask the coordinator; "
-      "`muffle verify --evidence` shows anybody.",
-      release::short_id(act.round.id), why));
-}
-
-Next give_receipt(Act& act, const release::SignedHeader& statement, release::Found found) {
-  act.give_receipt(statement, found);
-  act.report.done.push_back(
-      fmt::format("the round {}; sent a receipt{}", act.round.last() ? "is released" : "has its sum",
-                  found == Found::kSame ? ": contributions and openings add up to it"
-                                        : ", unverified: not all contributions and openings are here"));
-  return go_on(act);
-}
-
-Next go_on(Act& act) {
-  if (!act.round.last()) return {AwaitingNext{NextProposal(act.round)}};
-  return {Through()};
 }
 
 }  // namespace muffle::round::holder

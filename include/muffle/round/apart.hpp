@@ -48,7 +48,8 @@ using MakeEntropy = std::function<std::unique_ptr<privacy::EntropySource>()>;
 struct SiteVerdict {
   enum class Answer { kYes, kWait, kNo };
   Answer answer = Answer::kNo;
-  std::string why;  ///< public, for people: what it waits for, or the code of its decline
+  std::string why;                  ///< public, for people: what it waits for, or the code of its decline
+  std::optional<Letter> decline{};  ///< to send, if the answer is no; kept by the site before
 };
 
 /// A site's own records, summed by the proposal's plan. Private but for their number under replace-one.

@@ -1,0 +1,16 @@
+#include <fmt/format.h>
+
+#include "holder_states.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::round::holder {
+
+Next Objecting::receive(Act& act, Received&&) {
+  throw ProtocolError(fmt::format(
+      "what the coordinator has published of round {} is not what its contributions and openings add up to: "
+      "{} This key holder's receipt says so, for all to see. Use it for nothing, and ask the coordinator; "
+      "`muffle verify --evidence` shows anybody.",
+      release::short_id(act.round.id), why));
+}
+
+}  // namespace muffle::round::holder

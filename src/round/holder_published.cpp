@@ -1,0 +1,49 @@
+#include "holder_states.hpp"
+#include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
+#include "muffle/release/artifact.hpp"
+#include "muffle/release/message_names.hpp"
+
+namespace muffle::round::holder {
+
+namespace {
+
+Sha256Digest digest_of(const std::string& hex) {
+  Sha256Digest out{};
+  if (!crypto::from_hex(hex, out))
+    throw ProtocolError("the release names a message by something that is no hash. Nothing was revealed.");
+  return out;
+}
+
+}  // namespace
+
+Published::Published(const ProposedRound& round, const RoundEnd& end) : statement(end.statement().value()) {
+  if (!round.last()) {
+    for (const Sha256Digest& id : release::read_sum(statement, round.proposal.holders.size()).openings)
+      opened.push_back({id, {}});
+    return;
+  }
+  const release::Artifact artifact = release::parse_artifact(end.release(), release::release_name(round.id));
+  muffle_version = artifact.muffle_version;
+  if (!artifact.round || artifact.round->holders.size() != round.proposal.holders.size()) return;
+  for (const release::RoundRecord::Holder& holder : artifact.round->holders) {
+    release::OpenedBy& by = opened.emplace_back();
+    if (!holder.opening.empty()) by.opening = digest_of(holder.opening);
+    for (const std::string& id : holder.stand_ins) by.stand_ins.push_back(digest_of(id));
+  }
+}
+
+Next verify(Act& act, Published&& published) {
+  if (const auto receipt = act.receipt.sent(act.out)) {
+    const bool objects =
+        receipt->answers == published.statement.id() &&
+        release::check_receipt(act.round, published.statement, *receipt).found == release::Found::kOther;
+    return objects ? Next{Objecting(act, "as was found before.")} : go_on(act);
+  }
+  if (!act.seal) return wait_for_the_rest(act, published.statement);
+  if (act.round.last() && act.round.proposal.later)
+    return {ReadingEarlier{std::move(published), release::EarlierRounds(act.round)}};
+  return {Verifying(act, std::move(published), {})};
+}
+
+}  // namespace muffle::round::holder

@@ -1,0 +1,19 @@
+#include "holder_states.hpp"
+#include "muffle/core/error.hpp"
+
+namespace muffle::round::holder {
+
+Next ReadingEarlier::receive(Act& act, Received&& received) {
+  try {
+    if (received.refused) throw ProtocolError(*received.refused);
+    if (!received.bytes) return wait_for_the_rest(act, published.statement);
+    earlier.read(*received.bytes);
+    if (earlier.next()) return {};
+    return {Verifying(act, std::move(published), std::move(earlier).finish())};
+  } catch (const ProtocolError& e) {
+    act.report.aside.push_back(received.name + ": " + e.what());
+    return wait_for_the_rest(act, published.statement);
+  }
+}
+
+}  // namespace muffle::round::holder
