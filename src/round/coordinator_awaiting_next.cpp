@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "coordinator_states.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::round::coordinator {
 

@@ -2,6 +2,7 @@
 
 #include "holder_states.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/release/message_names.hpp"
 
 namespace muffle::round::holder {
 
