@@ -51,7 +51,15 @@ void tell_environment(const CommandLine& line, const comm::HostComm& comm) {
 
 /// Makes the ranks agree on the resolved configuration; opens the run folder and the logs.
 Context open_run(const CommandLine& line, comm::HostComm& comm) {
-  Context context{comm, {}, line.out, 1, line.insecure_seed, line.dry_run, line.quiet, line.format == "json"};
+  Context context{comm,
+                  {},
+                  line.out,
+                  1,
+                  line.insecure_seed,
+                  line.no_noise,
+                  line.dry_run,
+                  line.quiet,
+                  line.format == "json"};
   ConfigSources sources = line.sources;
   if (sources.file.empty()) {
     std::vector<std::filesystem::path> folders{context.out};

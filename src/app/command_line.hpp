@@ -95,6 +95,7 @@ class CommandLine : public PartyCommandLine {
   bool quiet = false;
   std::string format = "text";  ///< of run and evaluate
   std::optional<std::uint64_t> insecure_seed;
+  bool no_noise = false;
   bool dry_run = false;
   AuditCommand audit;
   cluster::DoctorCommand doctor;

@@ -33,7 +33,8 @@ void write_new(const std::filesystem::path& path, std::string_view bytes) {
 std::string exported_model(const std::string& bytes, const ExportCommand& command, std::ostream& printed) {
   const model::ModelParts parts = model::take_apart(bytes, command.file);
   if (!parts.header.at("is_private").get<bool>())
-    printed << "export: the model is NOT PRIVATE: it was made from a release with seeded test noise\n";
+    printed
+        << "export: the model is NOT PRIVATE: it was made from a release with seeded test noise, or none\n";
   if (command.format == "npz") return interop::npz_bytes(parts);
   if (command.format == "safetensors") return interop::safetensors_bytes(parts);
   const model::Model model = model::parse_model(bytes, command.file);
@@ -66,7 +67,7 @@ void export_command(const ExportCommand& command, std::ostream& printed) {
   } else {
     const release::Artifact release = release::parse_artifact(bytes, command.file);
     if (!release.is_private)
-      printed << "export: the release is NOT PRIVATE: its noise was seeded for a test\n";
+      printed << "export: the release is NOT PRIVATE: its noise was seeded for a test, or left out\n";
     const std::string domain = release::domain_text(release);
     const std::filesystem::path domain_file = out / "domain.json", measured_file = out / "measurements.json";
     ensure_writable_folder(out);

@@ -168,8 +168,11 @@ void CommandLine::add_data_options(CLI::App& verb) {
                          "mask every rank's sum (privacy.secure_aggregation)");
   verb.add_flag_callback("--distributed-noise", yes("privacy.distributed_noise"),
                          "every rank adds a share of the noise (privacy.distributed_noise)");
-  o.value("--insecure-seeded-noise", insecure_seed, "SEED",
-          "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE");
+  auto* seeded = o.value("--insecure-seeded-noise", insecure_seed, "SEED",
+                         "FOR TESTS ONLY: noise from this seed; the release is marked NOT PRIVATE");
+  verb.add_flag("--insecure-no-noise", no_noise,
+                "no noise at all, to see what a method does without: all files are marked NOT PRIVATE")
+      ->excludes(seeded);
 }
 
 void CommandLine::add_doctor() {
@@ -261,6 +264,7 @@ std::map<std::string, std::string> CommandLine::invocation() const {
           {"--samples", one_line(samples_file)},
           {"--export-tables", one_line(export_tables)},
           {"--dry-run", dry_run ? "given" : "not given"},
+          {"--insecure-no-noise", no_noise ? "given" : "not given"},
           {"--insecure-seeded-noise", insecure_seed ? std::to_string(*insecure_seed) : "not given"}};
 }
 

@@ -130,7 +130,7 @@ release::ReleaseOrder release_order(const Context& context, const std::string& h
   order.lock_deadline =
       std::chrono::milliseconds(static_cast<long long>(context.config.runtime.deadline_s * 500));
   order.signing_key = context.config.signing_key;
-  order.secure_noise = !context.insecure_seed;
+  order.secure_noise = !context.insecure_seed && !context.no_noise;
   return order;
 }
 
@@ -173,6 +173,7 @@ round::ReleaseJob release_job(Context& context, const std::string& hash) {
   job.muffle_version = MUFFLE_VERSION;
   job.file = context.out / kReleaseFile;
   job.insecure_seed = context.insecure_seed;
+  job.no_noise = context.no_noise;
   job.dry_run = context.dry_run;
   job.threads = context.threads;
   job.order = [&context, hash, asked = false]() mutable {  // more than once
@@ -244,7 +245,7 @@ void release(Context& context) {
   }
   done();
   if (context.dry_run) return;
-  if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return !context.insecure_seed; });
+  if (kept) end_stage(context, Stage::kRelease, "release", job.file, [&] { return job.secure_noise(); });
   on_root("exporting the tables", [&] { export_tables(context, job.file); });
 }
 

@@ -117,7 +117,8 @@ void report_command(const ConfigSources& sources, const ReportCommand& command, 
   if (made.m_is_private) round_times_of(files, command, out, begun);
   if (!made.is_guaranteed)
     printed << fmt::format(
-        "report: the release is NOT PRIVATE, and so is {}: seeded test noise, no guarantee\n", out.string());
+        "report: the release is NOT PRIVATE, and so is {}: seeded test noise or none, no guarantee\n",
+        out.string());
   if (command.is_private) {
     printed << fmt::format("report: {} is PRIVATE: it has real records beside the synthetic ones\n",
                            out.string());

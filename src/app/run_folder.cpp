@@ -206,7 +206,8 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
     record_settings(context, stage);
     if (is_private()) return;
     spdlog::warn(
-        "{}: {} is NOT PRIVATE: its release has seeded test noise (--insecure-seeded-noise). Show it, and "
+        "{}: {} is NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none "
+        "(--insecure-no-noise). Show it, and "
         "what is made from it, to nobody who may not see the records.",
         name, file.string());
   });

@@ -49,6 +49,11 @@ evaluate::ClassifierReport evaluate::evaluate_classifiers(const Subject&, const 
 
 evaluate::FeatureDistances evaluate::feature_distances(const Subject&) { no_torch(); }
 
+evaluate::NetworkDistances evaluate::network_distances(const Subject&, const features::PerceptualSpec&,
+                                                       bool) {
+  no_torch();
+}
+
 /// There is no count of LibTorch's to set, nor one to go back to.
 synth::ScopedThreads::ScopedThreads(int threads) : before_(std::max(1, threads)) {
   set_compute_threads(before_);

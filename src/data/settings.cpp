@@ -98,7 +98,7 @@ void declare(settings::Keys& keys, Settings& s) {
       "of a CSV file's text, by a name that iconv knows: utf-8, latin-1, windows-1252, utf-16, ...; samples "
       "are UTF-8");
   keys.texts("arrays", s.arrays, "[\"x_train\", \"y_train\"]",
-             "names of an .npz file's arrays: the records, and their labels (none if classes = 1)");
+             "names of an .npz or HDF5 file's arrays: the records, and their labels (none if classes = 1)");
   keys.choice<bool>("layout", s.channels_last, {{"channels-first", false}, {"channels-last", true}},
                     "of an image in arrays and IDX files: channels x height x width, or height x width x "
                     "channels; data.shape names the channels first in either");
@@ -116,7 +116,7 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");
   keys.text("test_labels", s.test_labels, "their labels");
   keys.texts("test_arrays", s.test_arrays, "[\"x_test\", \"y_test\"]",
-             "names of their arrays in an .npz file; empty: those of data.arrays");
+             "names of their arrays in an .npz or HDF5 file; empty: those of data.arrays");
   keys.count("test_skip", s.test_skip, -1, 1'000'000, "data.skip of their CSV file; -1: the same");
   keys.stage(kRelease);
   keys.count("records", s.records, 0, kMany, "m, public under replace-one: records over all ranks");

@@ -62,14 +62,37 @@ std::size_t limited(std::uint64_t count, std::uint64_t limit) {
   return static_cast<std::size_t>(limit == 0 ? count : std::min(count, limit));
 }
 
+std::unique_ptr<data::RecordStream> open_samples(const std::filesystem::path& path,
+                                                 const schema::Schema& schema, const data::DataSpec& text) {
+  data::DataSpec spec = data::written_records(path, text);
+  spec.schema = schema;
+  return data::open_records(spec);
+}
+
 }  // namespace
+
+UnlabelledSamples::UnlabelledSamples(const std::filesystem::path& path, const schema::Schema& schema)
+    : name_(fmt::format("'{}'", path.string())),
+      dims_(schema.dims()),
+      records_(open_samples(path, schema, {})),
+      scaling_(schema, records_->holds_bytes()) {}
+
+std::vector<float> UnlabelledSamples::next(std::size_t n) {
+  const std::size_t left = static_cast<std::size_t>(records_->records()) - read_;
+  std::vector<float> x(std::min(n, left) * dims_);
+  data::Row row;
+  for (std::size_t i = 0; i < x.size(); i += dims_) {
+    records_->read(row);
+    scale_record(row, scaling_, name_, read_++, x.data() + i);
+  }
+  if (x.empty()) records_->expect_end();
+  return x;
+}
 
 LabelledRecords read_samples(const std::filesystem::path& path, const schema::Schema& schema,
                              std::uint64_t limit, const Heartbeat& heartbeat, const data::DataSpec& text) {
   const std::string name = fmt::format("'{}'", path.string());
-  data::DataSpec spec = data::written_records(path, text);
-  spec.schema = schema;
-  const auto records = data::open_records(spec);
+  const auto records = open_samples(path, schema, text);
   const schema::SampleScaling scaling(schema, records->holds_bytes());
   const std::size_t n = limited(records->records(), limit), dims = schema.dims();
   LabelledRecords set{std::vector<float>(n * dims), std::vector<std::int64_t>(n)};

@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/data/settings.hpp"
+#include "muffle/schema/scaling.hpp"
 
 namespace muffle::evaluate {
 
@@ -27,6 +30,22 @@ struct LabelledRecords {
 LabelledRecords read_samples(const std::filesystem::path& path, const schema::Schema& schema,
                              std::uint64_t limit, const Heartbeat& heartbeat,
                              const data::DataSpec& text = {});
+
+/// Records of such a file, without their labels, as a stream. Memory: what next() returns.
+class UnlabelledSamples {
+ public:
+  /// @throws IoError; DataError: another number of values per record than the schema.
+  UnlabelledSamples(const std::filesystem::path& path, const schema::Schema& schema);
+  /// At most n further records, row-major, scaled to [0, 1]; empty: there are no more.
+  /// @throws DataError  truncated, or a value that is not finite.
+  std::vector<float> next(std::size_t n);
+
+ private:
+  std::string name_;
+  std::size_t dims_, read_ = 0;
+  std::unique_ptr<data::RecordStream> records_;
+  schema::SampleScaling scaling_;
+};
 
 /// The first `limit` (0: all) records of real data, without those whose label the schema does not know
 /// (on_error clamp).

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -19,6 +20,8 @@ namespace {
 
 /// So many features of records are held at once.
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;
+/// Of what is apart in a stretch: below, it would have no say, and where no stretch has more, none would.
+constexpr double kLeastShare = 1e-4;
 
 using features::CoordinateRun;
 using release::Artifact;
@@ -39,35 +42,42 @@ std::vector<double> believed_counts(const Artifact& a) {
   return out;
 }
 
-/// The classes' noisy mean embeddings by one map, in units of its features.
+/// The classes' noisy mean embeddings by one map, in units of its features, drawn together by their noise.
 class ClassMeans {
  public:
   ClassMeans(const Artifact& a, std::size_t b)
       : runs_(a.maps[b].map->coordinates(a.lattice)),
         means_(static_cast<Eigen::Index>(a.classes()), static_cast<Eigen::Index>(a.features(b))),
-        offsets_(means_.rows()) {
+        offsets_(Eigen::VectorXf::Zero(means_.rows())) {
     const std::vector<double> counts = believed_counts(a);
     const std::int64_t* sum = a.values.data() + a.offset(b);
+    // What the noise is expected to add to a mean's squares, number by number and class by class.
+    Eigen::MatrixXf noise(means_.rows(), means_.cols());
     for (Eigen::Index c = 0; c < means_.rows(); ++c) {
       const double count = counts[static_cast<std::size_t>(c)];
-      if (count <= 0) {  // nobody is given a class that the noise has emptied
-        means_.row(c).setZero();
-        offsets_(c) = std::numeric_limits<float>::infinity();
-        sum += means_.cols();
-        continue;
-      }
-      double square = 0.0;
       Eigen::Index j = 0;
       for (std::size_t r = 0; r < runs_.size(); ++r) {
         const double unit = runs_[r].unit * count;
-        const double sigma = release::carried_sigma(a, a.aggregation, b, r) / unit;
-        for (std::uint64_t i = 0; i < runs_[r].count; ++i) {
-          const double mean = static_cast<double>(*sum++) / unit;
-          means_(c, j++) = static_cast<float>(mean);
-          square += mean * mean - sigma * sigma;  // without what the noise adds to it
+        const double sigma = count > 0 ? release::carried_sigma(a, a.aggregation, b, r) / unit : 0.0;
+        for (std::uint64_t i = 0; i < runs_[r].count; ++i, ++j, ++sum) {
+          means_(c, j) = count > 0 ? static_cast<float>(static_cast<double>(*sum) / unit) : 0.0f;
+          noise(c, j) = static_cast<float>(sigma * sigma);
         }
       }
-      offsets_(c) = static_cast<float>(square / 2);
+    }
+    std::vector<Eigen::Index> there;
+    for (Eigen::Index c = 0; c < means_.rows(); ++c) {
+      if (counts[static_cast<std::size_t>(c)] > 0) {
+        there.push_back(c);
+      } else {  // nobody is given a class that the noise has emptied
+        offsets_(c) = std::numeric_limits<float>::infinity();
+      }
+    }
+    Eigen::Index begin = 0;
+    for (const std::size_t stretch : a.maps[b].map->stretches()) {
+      const auto n = static_cast<Eigen::Index>(stretch);
+      draw_together(means_.middleCols(begin, n), noise.middleCols(begin, n), there);
+      begin += n;
     }
   }
 
@@ -94,6 +104,36 @@ class ClassMeans {
   }
 
  private:
+  /// Moves the means toward their middle: by the fourth root of that share of their squared distances from it
+  /// that is not expected of noise. (James and Stein's is the share itself, docs/reference/metrics.md.) What
+  /// the noise adds to their squares is left out of those.
+  void draw_together(Eigen::Block<Eigen::MatrixXf, Eigen::Dynamic, Eigen::Dynamic, true> means,
+                     const Eigen::Block<Eigen::MatrixXf, Eigen::Dynamic, Eigen::Dynamic, true>& noise,
+                     const std::vector<Eigen::Index>& classes) {
+    if (classes.empty()) return;
+    const auto count = static_cast<double>(classes.size());
+    Eigen::VectorXd middle = Eigen::VectorXd::Zero(means.cols());
+    for (const Eigen::Index c : classes) middle += means.row(c).transpose().cast<double>() / count;
+    double apart = 0.0, expected = 0.0;
+    for (const Eigen::Index c : classes) {
+      apart += (means.row(c).transpose().cast<double>() - middle).squaredNorm();
+      expected += noise.row(c).cast<double>().sum() * (1.0 - 1.0 / count);
+    }
+    const double share = apart > 0.0 ? std::max(kLeastShare, 1.0 - expected / apart) : 1.0;
+    const double factor = std::sqrt(std::sqrt(share));
+    double of_all = 0.0;  // of the middle's noise, which all classes have
+    for (const Eigen::Index c : classes) of_all += noise.row(c).cast<double>().sum() / (count * count);
+    for (const Eigen::Index c : classes) {
+      const Eigen::VectorXd drawn = middle + factor * (means.row(c).transpose().cast<double>() - middle);
+      means.row(c) = drawn.transpose().cast<float>();
+      // mean = factor x noise of its own + (1 - factor) x that of the middle, of which 1 / count is its own.
+      const double own = noise.row(c).cast<double>().sum();
+      const double added = factor * factor * own + 2.0 * factor * (1.0 - factor) * own / count +
+                           (1.0 - factor) * (1.0 - factor) * of_all;
+      offsets_(c) += static_cast<float>((drawn.squaredNorm() - added) / 2);
+    }
+  }
+
   std::vector<CoordinateRun> runs_;
   Eigen::MatrixXf means_;    ///< C x D
   Eigen::VectorXf offsets_;  ///< half their squares

@@ -150,6 +150,13 @@ class Perceptual final : public PerceptualMap {
 
   std::size_t dims() const override { return spec_.image[0] * spec_.image[1] * spec_.image[2]; }
   std::size_t features() const override { return spec_.moments * spec_.numbers(); }
+  std::vector<std::size_t> stretches() const override {
+    std::vector<std::size_t> out;
+    for (std::uint64_t moment = 0; moment < spec_.moments; ++moment) {
+      for (std::size_t l = 0; l < spec_.layers.size(); ++l) out.push_back(spec_.numbers(l));
+    }
+    return out;
+  }
   BlockBound bound() const override {
     std::string theorem =
         "Outputs of a public network, brought to norm 1 record by record (Harder et al. 2023); enforced per "

@@ -52,6 +52,15 @@ class InsecureSeededEntropy final : public EntropySource {
   std::uint64_t next_ = 0;
 };
 
+class InsecureNoNoise final : public EntropySource {
+ public:
+  void fill(std::span<std::byte>) override {
+    require(false, "no noise was to be drawn, and somebody asks for random bits: this is a bug in muffle.");
+  }
+  bool is_secure() const override { return false; }
+  bool is_silent() const override { return true; }
+};
+
 }  // namespace
 
 void exit_on_entropy_failure() {
@@ -64,5 +73,7 @@ std::unique_ptr<EntropySource> os_entropy() { return std::make_unique<OsEntropy>
 std::unique_ptr<EntropySource> insecure_seeded_entropy(std::uint64_t seed) {
   return std::make_unique<InsecureSeededEntropy>(seed);
 }
+
+std::unique_ptr<EntropySource> insecure_no_noise() { return std::make_unique<InsecureNoNoise>(); }
 
 }  // namespace muffle::privacy

@@ -121,7 +121,8 @@ Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta
   if (!state.budget) {
     q.allowed = true;
     q.text += "; no budget is set";
-    if (state.insecure > 0 || !secure_noise) q.text += "; NO guarantee, because of seeded test noise";
+    if (state.insecure > 0 || !secure_noise)
+      q.text += "; NO guarantee, because of seeded test noise, or none";
     return q;
   }
   const double budget_squares = square_down(state.budget->mu);
@@ -129,7 +130,7 @@ Quote quote(const LedgerState& state, double mu, bool secure_noise, double delta
   q.text += fmt::format("; the budget is {}; before this release there remains {}",
                         in_words(state.budget->mu, at), in_words(*q.remaining_mu, at));
   if (!secure_noise || state.insecure > 0) {
-    q.text += "; seeded test noise protects nobody, so it costs more than any budget";
+    q.text += "; seeded test noise, or none, protects nobody, so it costs more than any budget";
     return q;
   }
   q.allowed = total_squares <= budget_squares;  // false for NaN
@@ -208,7 +209,7 @@ std::string ledger_text(const LedgerState& state) {
     out += "budget     none\n";
   }
   if (state.insecure > 0)
-    out += fmt::format("WARNING    {} release(s) with seeded test noise: NO guarantee is left\n",
+    out += fmt::format("WARNING    {} release(s) with seeded test noise, or none: NO guarantee is left\n",
                        state.insecure);
   if (state.repairs > 0)
     out += fmt::format("repairs    {} line(s) torn by a crash were cut off\n", state.repairs);
@@ -218,7 +219,7 @@ std::string ledger_text(const LedgerState& state) {
   for (const ChargeRecord& c : state.charges) {
     out += fmt::format(
         "\n{}  {}  on {}\n  {}{}\n  run {}\n  {}\n", printable(c.time), c.id, printable(c.host),
-        mu_text(c.terms.mu, delta), c.terms.secure_noise ? "" : ", SEEDED TEST NOISE: not private",
+        mu_text(c.terms.mu, delta), c.terms.secure_noise ? "" : ", SEEDED TEST NOISE, OR NONE: not private",
         printable(c.terms.run),
         c.artifact ? (c.terms.alone_mu > 0 ? "contribution sha256 " : "artifact sha256 ") + *c.artifact
         : c.between_rounds() && c.terms.alone_mu > 0

@@ -152,6 +152,10 @@ NoisePlan plan_noise(const PrivacySpec& spec, const SensitivityInput& sensitivit
 std::vector<std::int64_t> draw_noise(const std::vector<NoisePart>& parts, EntropySource& entropy,
                                      const Heartbeat& heartbeat) {
   Wiped<std::int64_t> noise{std::vector<std::int64_t>(length_of(parts))};
+  if (entropy.is_silent()) {
+    require(!entropy.is_secure(), "a source without noise calls itself secure: this is a bug in muffle.");
+    return std::move(noise.values);
+  }
   RoundedGaussian gaussian(entropy);
   for_each_run(parts, [&](std::uint64_t first, const NoiseRun& run) {
     for (std::uint64_t i = first; i < first + run.count; ++i) {

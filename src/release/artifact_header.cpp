@@ -206,8 +206,13 @@ json to_header(const Artifact& a) {
   if (a.round) header["round"] = round_to_header(*a.round);
   for (const RoundRecord& r : a.rounds_before) header["rounds_before"].push_back(round_to_header(r));
   if (!a.parts.empty()) header["parts"] = parts_to_header(a.parts);
-  if (!a.is_private) header["warning"] = kNotPrivate;
+  if (a.without_noise) header["without_noise"] = true;
+  if (!a.is_private) header["warning"] = not_private(a);
   return header;
+}
+
+const char* not_private(const Artifact& artifact) {
+  return artifact.without_noise ? kWithoutNoise : kNotPrivate;
 }
 
 Artifact from_header(const json& header, const std::string& name) {
@@ -221,6 +226,8 @@ Artifact from_header(const json& header, const std::string& name) {
   for (const features::NamedMap& map : a.maps) a.map_hashes.push_back(hashes.text(map.name, 64));
   a.muffle_version = f.text("muffle_version", 64);
   a.is_private = f.flag("private");
+  a.without_noise = f.has("without_noise") && f.flag("without_noise");
+  if (a.without_noise && a.is_private) f.fail("without_noise", "contradicts \"private\"");
   a.aggregation = read_aggregation(f.object("aggregation"));
   if (f.has("round")) a.round = read_round(f.object("round"));
   if (f.has("rounds_before")) {

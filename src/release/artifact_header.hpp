@@ -21,9 +21,17 @@ void own_proof(ReleasePlan& plan);
 /// What contradicts what: ranges, counts, and the guarantee derived once more. Empty if all is well.
 std::vector<std::string> contradictions(const Artifact& artifact);
 
-/// Said wherever a release with seeded noise is described.
+/// Said wherever a release without true noise is described: why it is NOT PRIVATE.
+const char* not_private(const Artifact& artifact);
+
+/// Of seeded noise.
 inline constexpr char kNotPrivate[] =
     "NOT PRIVATE: the noise came from a seeded generator (a test option). Whoever guesses the seed subtracts "
     "the noise. Never hand this release out.";
+/// Of none.
+inline constexpr char kWithoutNoise[] =
+    "NOT PRIVATE: no noise was added (--insecure-no-noise). These are exact sums of private records, "
+    "whatever "
+    "epsilon is stated. Never hand this release out.";
 
 }  // namespace muffle::release

@@ -175,7 +175,7 @@ std::vector<std::string> trust_model(const Artifact& a) {
 
 std::vector<std::string> warnings(const Artifact& a) {
   std::vector<std::string> out;
-  if (!a.is_private) out.emplace_back(kNotPrivate);
+  if (!a.is_private) out.emplace_back(not_private(a));
   if (replace_one(a) && a.noise.delta * static_cast<double>(a.records) >= 1) {
     out.push_back(
         fmt::format("delta {} is not below 1 / {} records: a release of one random record in the clear would "
@@ -295,7 +295,7 @@ std::string privacy_statement_json(const Artifact& a) {
       {"version", 2},
       {"muffle_version", a.muffle_version},
       {"private", a.is_private},
-      {"verdict", a.is_private ? "private" : kNotPrivate},
+      {"verdict", a.is_private ? "private" : not_private(a)},
       {"unit_of_privacy", unit_of_privacy(a)},
       {"max_records_per_person", a.max_records_per_person},
       {"adjacency", to_string(a.adjacency)},
@@ -339,7 +339,8 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
     }
     out += " (rounded up).\n";
   } else {
-    out += fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", kNotPrivate);
+    out +=
+        fmt::format("{}\nIt carries no guarantee at all, whatever epsilon was configured.\n", not_private(a));
   }
   const bool several = !a.parts.empty();
   if (several) out += fmt::format("\nCombined: {} releases by one plan.\n", a.parts.size());

@@ -119,7 +119,8 @@ std::string spent_in_all(const Artifact& a, const privacy::LedgerState& ledger) 
                 "other charge{}, comes to {}.",
                 printable(ledger.data_id), others, others == 1 ? "" : "s",
                 epsilon_of(ledger.spent_mu(), delta));
-  if (ledger.insecure > 0) out += " Seeded test noise is among it: all of it together promises nothing.";
+  if (ledger.insecure > 0)
+    out += " Seeded test noise (or none) is among it: all of it together promises nothing.";
   if (ledger.budget) out += fmt::format(" The budget is {}.", epsilon_of(ledger.budget->mu, delta));
   return out + " Later releases of the same people's records add to it: `muffle ledger show` has the sum.";
 }
@@ -145,7 +146,7 @@ std::string statement_opening(const Artifact& a, const std::vector<std::string>&
   std::string out = a.is_private
                         ? in_lines(who(a)) + "\n" + in_lines(what_epsilon_says(a)) + "\n" +
                               in_lines(what_was_spent(a, ledger))
-                        : in_lines(std::string(kNotPrivate) +
+                        : in_lines(std::string(not_private(a)) +
                                    " It carries no guarantee at all, whatever epsilon was configured.");
   out += "\nWhat to remember:\n";
   for (const std::string& item : remember) out += in_lines(item, "  - ", "    ");

@@ -205,7 +205,8 @@ class Verifier {
     }
     if (whole) check_rounds(stated);
     judge(kSecureNoise, stated.is_private,
-          stated.is_private ? "from the operating system's generator, as the file states" : kNotPrivate);
+          stated.is_private ? "from the operating system's generator, as the file states"
+                            : not_private(stated));
   }
 
   void check_rounds(const Artifact& stated) {

@@ -29,7 +29,7 @@ struct Verdict {
 };
 Verdict verdict(const Verification& v) {
   if (refused(v)) return {"refused", "REFUSED: do not use this file"};
-  if (!v.artifact->is_private) return {"not private", kNotPrivate};
+  if (!v.artifact->is_private) return {"not private", not_private(*v.artifact)};
   if (v.code() == ExitCode::kBudget)
     return {"no guarantee", "NO GUARANTEE: the data set's privacy budget is overspent"};
   if (!v.repeated())

@@ -82,7 +82,8 @@ std::string spent_in_all(const PublicMaterial& m) {
   std::string out =
       fmt::format("{} at delta {}, in {} release{}", told(ledger->spent_mu(), delta, true), exact_text(delta),
                   ledger->charges.size(), ledger->charges.size() == 1 ? "" : "s");
-  if (ledger->insecure > 0) return out + "; seeded test noise is among them, so all of it promises nothing";
+  if (ledger->insecure > 0)
+    return out + "; seeded test noise (or none) is among them, so all of it promises nothing";
   if (!ledger->budget) return out + "; there is no budget";
   // Of the smallest charge that there is: what remains before it.
   const auto left = privacy::quote(*ledger, privacy::kMinChargeMu, true, delta).remaining_mu;

@@ -37,7 +37,8 @@ constexpr char kStyle[] =
     "summary{cursor:pointer;font-weight:600}\n"
     ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr));gap:1rem}\n"
     "figure{margin:.5rem 0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--muted)}"
-    "svg,img{max-width:100%;height:auto;display:block}img{image-rendering:pixelated}\n"
+    "svg,img{max-width:100%;height:auto;display:block}svg:not([width]){max-width:min(100%,34rem)}img{image-"
+    "rendering:pixelated}\n"
     "svg text{font:10px system-ui,sans-serif;fill:var(--muted)}.axis{stroke:var(--line)}\n"
     "td.l{overflow-wrap:anywhere;min-width:9rem}@media(max-width:40rem){table{font-size:.84rem}th,td{"
     "min-width:0;padding-right:.6rem}td.l{min-width:8rem}}\n"
@@ -106,6 +107,10 @@ void Page::table(const TextTable& table) {
     for (std::size_t c = 0; c < std::min(row.size(), numbers.size()); ++c)
       numbers[c] = numbers[c] || is_number(row[c]);
   }
+  // Names, of which one may begin as a number does.
+  if (!numbers.empty())
+    numbers[0] = std::all_of(table.rows.begin(), table.rows.end(),
+                             [](const auto& row) { return row.empty() || is_number(row[0]); });
   html_ += "<div class=\"table\" tabindex=\"0\"><table>\n";  // keys move it, too
   if (!table.header.empty()) {
     html_ += "<tr>";

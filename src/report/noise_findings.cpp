@@ -75,7 +75,10 @@ void quality_of(const PublicMaterial& m, const std::vector<ColumnDistance>& all,
                       100 * kLittle)
                 : fmt::format("{:.0f} % of them and three times what it displaces", 100 * kLittle),
         off.size(), of_all, names_of(m, off)));
-  if (off.empty()) good.push_back(fmt::format("In all {}: {}.", of_all.substr(3), explained));
+  // Where noise is all there is, that samples follow the release is no praise.
+  if (off.empty() && noisy.size() < all.size())
+    good.push_back(fmt::format("In {} {} samples follow the release: {}.", all.size() - noisy.size(), of_all,
+                               explained));
 }
 
 }  // namespace

@@ -14,11 +14,12 @@ constexpr const char* kPrivateMark =
     "PRIVATE: computed from real records, and not covered by the guarantee. For those who may see the "
     "records.";
 constexpr const char* kNotPrivateMark =
-    "NOT PRIVATE: the release has seeded test noise, and no guarantee at all. For those who may see the "
+    "NOT PRIVATE: the release has seeded test noise, or none, and no guarantee at all. For those who may see "
+    "the "
     "records.";
 constexpr const char* kNeitherMark =
     "PRIVATE, and of a release that is NOT PRIVATE: computed from real records, and the release has seeded "
-    "test noise. For those who may see the records.";
+    "test noise, or none. For those who may see the records.";
 constexpr std::size_t kMostMetrics = std::size_t{1} << 26;
 
 bool always(const PublicMaterial&) { return true; }

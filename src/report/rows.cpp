@@ -53,7 +53,8 @@ std::string Column::short_text(double value) const {
   if (!schema) return fmt::format("{:.3g}", value);
   const bool dates = schema->type == schema::ColumnType::kDatetime;
   if (schema->since) return fmt::format("{:.3g} d", dates ? value / schema::kSecondsADay : value);
-  const std::string all = text(value);
+  const std::string all =
+      schema->type == schema::ColumnType::kDecimal ? fmt::format("{:.5g}", value) : text(value);
   if (dates) return all.substr(0, all.find_first_of("T ", kDate));
   return schema->is_temporal() || all.size() <= kShort ? all : fmt::format("{:.3g}", value);
 }

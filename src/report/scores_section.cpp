@@ -8,7 +8,7 @@
 namespace muffle::report {
 namespace {
 
-constexpr std::size_t kMostFindingRows = 400, kMostSeries = 24, kMostPoints = 2000;
+constexpr std::size_t kMostFindingRows = 30, kMostSeries = 24, kMostPoints = 2000;
 
 std::string cell(const nlohmann::json& value) {
   if (value.is_number_float()) return fmt::format("{:.5g}", value.get<double>());
@@ -29,6 +29,9 @@ void add_table(const nlohmann::json& json, Page& page) {
     for (const nlohmann::json& value : row) cells.push_back(cell(value));
   }
   page.table(table);
+  if (table.rows.size() < rows->size())
+    page.note(fmt::format("The first {} of {} rows; metrics.json has all of them.", table.rows.size(),
+                          rows->size()));
 }
 
 /// Numbers of an array, if it is one of nothing else, and not too long.

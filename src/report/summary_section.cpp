@@ -108,7 +108,8 @@ void facts(const PublicMaterial& m, Page& page) {
   page.paragraph(what_it_is(m));
   if (!a.is_private) {
     page.paragraph(
-        "NOT PRIVATE: the release has seeded test noise and carries no guarantee at all. Show this to nobody "
+        "NOT PRIVATE: the release has seeded test noise, or none, and carries no guarantee at all. Show this "
+        "to nobody "
         "who may not see the records.");
     return;
   }

@@ -53,7 +53,7 @@ void public_use(const PublicMaterial& m, Page& page) {
                 a.muffle_version, exact_text(promise->epsilon), exact_text(a.noise.delta),
                 a.adjacency == privacy::Adjacency::kReplaceOne ? "replace-one" : "add/remove-one",
                 a.max_records_per_person, a.max_records_per_person == 1 ? "" : "s")
-          : fmt::format("Made by muffle {} with seeded test noise: NOT PRIVATE.", a.muffle_version);
+          : fmt::format("Made by muffle {} with seeded test noise, or none: NOT PRIVATE.", a.muffle_version);
   cite += fmt::format("\nRelease SHA-256 {}", m.release_hash);
   if (m.model) cite += fmt::format("\nModel SHA-256 {}", m.model_hash);
   if (m.samples) cite += fmt::format("\nSamples SHA-256 {} ({})", m.samples_hash, m.samples_name);

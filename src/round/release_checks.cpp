@@ -22,13 +22,14 @@ template <class E>
 
 /// With one party's share from a seed the release is not private, and the coordinator would not know.
 void require_same_entropy(Together& together, const ReleaseJob& job) {
-  const std::string mine = job.insecure_seed ? "seeded" : "secure";
+  const std::string mine = job.no_noise ? "none" : job.insecure_seed ? "seeded" : "secure";
   for (const std::string& theirs : together.to_all(mine)) {
     if (theirs == mine) continue;
     throw_agreed(
         together,
-        ConfigError("--insecure-seeded-noise was given to some of the ranks only, and every rank draws a "
-                    "share of the noise: give it to all of them or to none. Nothing was read."));
+        ConfigError("--insecure-seeded-noise or --insecure-no-noise was given to some of the ranks only, and "
+                    "every rank draws a share of the noise: give it to all of them or to none. Nothing was "
+                    "read."));
   }
 }
 
@@ -87,7 +88,7 @@ privacy::AggregationMode plan_aggregation(Together& together, const ReleaseJob& 
   });
   if (terms.shares) require_same_entropy(together, job);
   std::optional<privacy::Guarantee> promised;
-  if (!job.insecure_seed) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
+  if (job.secure_noise()) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
   spdlog::info("release: {}", privacy::describe(terms.mode, promised));
   if (!terms.shares) return terms.mode;
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
@@ -110,7 +111,7 @@ void ask_ledger(const ReleaseJob& job, bool charged) {
   if (charged) return;
   const privacy::LedgerState state = privacy::Ledger::preview(order.ledger, order.data_id, order.budget);
   privacy::require_unit(state, privacy::unit_of(plan));
-  const privacy::Quote quote = privacy::quote(state, privacy::mu_of(plan), !job.insecure_seed, plan.delta);
+  const privacy::Quote quote = privacy::quote(state, privacy::mu_of(plan), job.secure_noise(), plan.delta);
   if (job.dry_run) {
     std::cout << fmt::format("dry run: nothing is read, charged or released.\n{}: {}.\nledger: {}\n",
                              quote.allowed ? "allowed" : "REFUSED", quote.text, order.ledger.string())
@@ -118,7 +119,7 @@ void ask_ledger(const ReleaseJob& job, bool charged) {
   } else {
     spdlog::info("release: {}", quote.text);
     std::string open = order.left_open + (state.budget ? "" : "privacy.budget_epsilon, ");
-    if (!open.empty() && !job.insecure_seed) {
+    if (!open.empty() && job.secure_noise()) {
       open.resize(open.size() - 2);
       spdlog::warn(
           "release: not set: {}. What releases of the same records reveal adds up: without a name, a ledger "

@@ -101,6 +101,7 @@ TEST(CommandLineTest, EverythingTypedThatIsNoSettingIsComparedBetweenRanks) {
   EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "0"})->invocation(), base);
   EXPECT_NE(parsed({"release", "--out", "o", "--insecure-seeded-noise", "1"})->invocation(),
             parsed({"release", "--out", "o", "--insecure-seeded-noise", "2"})->invocation());
+  EXPECT_NE(parsed({"release", "--out", "o", "--insecure-no-noise"})->invocation(), base);
   EXPECT_EQ(parsed({"release", "--out", "o", "-v"})->invocation(), base) << "ranks may talk differently";
   const auto train = parsed({"train", "--out", "o"})->invocation();
   EXPECT_NE(parsed({"train", "--out", "o", "--release", "r"})->invocation(), train);

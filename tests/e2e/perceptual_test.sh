@@ -97,6 +97,12 @@ says 78 'SHA-256.*is not at hand' on 1 train "${job[@]}" --set "map.deep.network
 there_is alone
 ends 0 on 1 evaluate "${job[@]}" --set 'evaluate.metrics=["nearest-mean"]' --out "$work/alone"
 check "as with samples" test "$(number accuracy "$work/alone/metrics.json")" = "$(sed -n '/"nearest_mean"/,$p' "$work/run/metrics.json" >"$work/mean"; number accuracy "$work/mean")"
+# Images are compared in a network's outputs, and how is said beside the number.
+ends 0 on 1 evaluate "${job[@]}" --set 'evaluate.metrics=["frechet-distance"]' --set "evaluate.frechet_network=$work/other.pt" --set 'evaluate.frechet_layers=["second"]' --samples "$work/run/samples.npz" --out "$work/frechet"
+check "the convention is printed" grep -q "5 numbers an image (means over places) in second of the network with SHA-256 $(sha256sum "$work/other.pt" | head -c 64)" "$work/log"
+check "and written" grep -q "\"sha256\": \"$(sha256sum "$work/other.pt" | head -c 64)\"" "$work/frechet/metrics.json"
+check "with the distance" at_least "$(python3 -c 'import json, sys; print(int(1e9 * json.load(open(sys.argv[1]))["frechet_distance"]["synthetic"]))' "$work/frechet/metrics.json")" 1
+expect_error 78 'cut.pt.*no TorchScript' 1 run "${job[@]}" --set 'evaluate.metrics=["frechet-distance"]' --set "evaluate.frechet_network=$work/cut.pt" --set data.id=scored
 # Drawing needs none.
 rm "$work/good.pt"
 ends 0 on 1 sample "${job[@]}" --model "$work/run/model.mfl" --count 50 --out "$work/drawn"

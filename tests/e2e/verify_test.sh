@@ -88,6 +88,18 @@ ends 0 on 1 release "${small[@]}" --insecure-seeded-noise 1 --out "$work/seeded/
 verify 77 "$work/seeded/a/release.mfl"
 has 'N O T   P R I V A T E'
 
+# Without noise: the same sums for any ranks, and every file says what it is.
+for n in 1 2; do ends 0 on "$n" release "${small[@]}" --insecure-no-noise --set "data.id=none-$n" --out "$work/none-$n"; done
+check "the exact sums do not depend on the ranks" test "$(payload "$work/none-1/release.mfl")" = "$(payload "$work/none-2/release.mfl")"
+verify 77 "$work/none-1/release.mfl"
+has 'N O T   P R I V A T E'
+has 'no noise was added'
+for file in release.mfl privacy.txt privacy.json; do check "$file says so" grep -qa 'NOT PRIVATE: no noise was added' "$work/none-1/$file"; done
+check "and the ledger" grep -q '"secure_noise":false' "$work/ledger-none-1.jsonl"
+ends 78 on 1 release "${small[@]}" --set data.id=none-1 --out "$work/none-1"
+check "it stands for no private release" grep -q 'insecure-no-noise' "$work/log"
+ends 2 "$MUFFLE" release "${small[@]}" --insecure-no-noise --insecure-seeded-noise 1 --out "$work/both"
+
 # A limit of 1 byte is the only one that the kernel heeds where core dumps go to a program.
 if [[ $(ulimit -Hc) != 0 ]] || (($(id -u) == 0)); then
   mkfifo "$work/pipe"

@@ -7,6 +7,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "support/digits.hpp"
+#include "support/networks.hpp"
 #include "support/planned_release.hpp"
 #include "support/records.hpp"
 #include "support/temporary_folder.hpp"
@@ -116,6 +117,7 @@ TEST_P(MetricConformance, ScoresSamplesOfEveryFormat) {
   for (const settings::Key& key : keys.take()) {
     if (key.name == "evaluate.also_real")
       key.set({.kind = settings::Value::Kind::kBool, .boolean = true, .shown = ""});
+    if (key.name == "evaluate.frechet_network") key.set({.text = test::small_network(), .shown = ""});
   }
   EXPECT_EQ(settings.chosen().size(), 1u);
   data::Settings data;

@@ -68,6 +68,22 @@ class NearestMean : public ::testing::Test {
   Subject subject_;
 };
 
+/// By which the means are drawn toward their middle; they are of one stretch, and all numbers of one noise.
+double drawn_by(const release::Artifact& a, std::size_t b, std::size_t features, double unit) {
+  const double count = static_cast<double>(a.records) / kClasses;
+  const auto mean = [&](std::size_t c, std::size_t j) {
+    return static_cast<double>(a.values[a.offset(b) + c * features + j]) / count / unit;
+  };
+  const double sigma = release::carried_sigma(a, a.aggregation, b, 0) / count / unit;
+  double apart = 0;
+  for (std::size_t j = 0; j < features; ++j) {
+    for (std::size_t c = 0; c < kClasses; ++c)
+      apart += std::pow(mean(c, j) - (mean(0, j) + mean(1, j) + mean(2, j)) / 3, 2);
+  }
+  const double noise = static_cast<double>(kClasses - 1) * static_cast<double>(features) * sigma * sigma;
+  return std::pow(std::max(1e-4, 1 - noise / apart), 0.25);
+}
+
 /// Record by record in double; the classes are as large as one another, so that what noise adds is, too.
 double read_out(const release::Artifact& a, std::size_t b, const Images& images) {
   const auto block = a.maps[b].map->make_block(a.lattice);
@@ -75,6 +91,7 @@ double read_out(const release::Artifact& a, std::size_t b, const Images& images)
   const std::size_t features = block->features();
   const double unit = a.maps[b].map->coordinates(a.lattice).front().unit;
   const double count = static_cast<double>(a.records) / kClasses;
+  const double factor = drawn_by(a, b, features, unit);
   std::size_t found = 0;
   for (std::size_t i = 0; i < images.y.size(); ++i) {
     std::vector<std::uint64_t> phi(features);
@@ -85,7 +102,11 @@ double read_out(const release::Artifact& a, std::size_t b, const Images& images)
     for (std::size_t c = 0; c < kClasses; ++c) {
       double square = 0;
       for (std::size_t j = 0; j < features; ++j) {
-        const double mean = static_cast<double>(a.values[a.offset(b) + c * features + j]) / count;
+        double middle = 0;
+        for (std::size_t k = 0; k < kClasses; ++k)
+          middle += static_cast<double>(a.values[a.offset(b) + k * features + j]) / count / kClasses;
+        const double own = static_cast<double>(a.values[a.offset(b) + c * features + j]) / count;
+        const double mean = middle + factor * (own - middle);
         const double off = (static_cast<double>(static_cast<std::int64_t>(phi[j])) - mean) / unit;
         square += off * off;
       }

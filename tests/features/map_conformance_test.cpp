@@ -105,6 +105,10 @@ TEST_P(MapConformance, GoesThroughAReleasesHeaderAndBack) {
   EXPECT_EQ(back->to_json(), map_->to_json());
   EXPECT_EQ(back->hash(), map_->hash());
   EXPECT_EQ(back->coordinates(lattice_), map_->coordinates(lattice_));
+  EXPECT_EQ(back->stretches(), map_->stretches());
+  std::size_t numbers = 0;
+  for (const std::size_t stretch : map_->stretches()) numbers += stretch;
+  EXPECT_EQ(numbers, map_->features());
   EXPECT_EQ(back->bound().norm, map_->bound().norm);
   const Records records(20, block_->dims(), kClasses);
   EXPECT_EQ(sums_of(*test_block(*back, lattice_), records, kClasses), sums_of(*block_, records, kClasses));

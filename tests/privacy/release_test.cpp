@@ -181,6 +181,17 @@ TEST(NoiseVector, PublishesSumPlusNoiseModulo2To64) {
   EXPECT_FALSE(out.is_private) << "seeded noise protects nobody";
 }
 
+TEST(NoiseVector, NoNoiseIsTheExactSumAndNotPrivate) {
+  const auto none = insecure_no_noise();
+  EXPECT_FALSE(none->is_secure());
+  const std::vector<std::uint64_t> sums{0, 5, static_cast<std::uint64_t>(-7)};
+  const NoisySum out = NoiseVector(test::one_noise(3, 1000), *none).publish(RawSum(sums));
+  EXPECT_EQ(out.values, (std::vector<std::int64_t>{0, 5, -7}));
+  EXPECT_FALSE(out.is_private);
+  std::array<std::byte, 4> bits{};
+  EXPECT_THROW(none->fill(bits), InvariantError) << "no key is made of it";
+}
+
 TEST(NoiseVector, OsEntropyIsPrivateAndNeverRepeats) {
   const auto entropy = os_entropy();
   EXPECT_TRUE(entropy->is_secure());

@@ -83,6 +83,11 @@ TEST(PrivacyStatement, SeededNoiseIsCalledNotPrivateAndPromisesNothing) {
   const std::string text = privacy_statement_text(a);
   EXPECT_NE(text.find("NOT PRIVATE"), std::string::npos);
   EXPECT_EQ(text.find("differentially private"), std::string::npos);
+  a.without_noise = true;
+  EXPECT_EQ(
+      json::parse(privacy_statement_json(a))["verdict"].get<std::string>().rfind("NOT PRIVATE: no noise", 0),
+      0u);
+  EXPECT_NE(privacy_statement_text(a).find("exact sums of private records"), std::string::npos);
 }
 
 TEST(PrivacyStatement, WarnsOfWeakPromisesAndKeepsPrivateNumbersOut) {

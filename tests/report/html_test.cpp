@@ -115,6 +115,9 @@ TEST(Html, ColumnsOfNumbersStandRightWhateverTheirFirstRowHas) {
   page.table({{"name", "number"}, {{"7 days", "-"}, {"b", "1.5"}}});
   EXPECT_NE(page.html().find("<th scope=\"col\" class=\"n\">number</th>"), std::string::npos);
   EXPECT_NE(page.html().find("<td class=\"n\">-</td>"), std::string::npos);
+  Page names;
+  names.table({{"sets", "distance"}, {{"columns", "0.1"}, {"2-way", "0.2"}}});
+  EXPECT_NE(names.html().find("<td>2-way</td><td class=\"n\">0.2</td>"), std::string::npos) << names.html();
   Page facts;
   facts.table({{}, {{"released on", "2026-11-27"}}});
   EXPECT_NE(facts.html().find("<td>2026-11-27</td>"), std::string::npos);

@@ -171,6 +171,12 @@ TEST(NoiseFindings, ALearnedColumnIsJudgedByItsDistributionFunction) {
   const auto drowned = judged(4000.0, 63);
   ASSERT_FALSE(drowned.second.empty());
   EXPECT_NE(drowned.second[0].find("moves the share of records below some value"), std::string::npos);
+  // Where noise is all there is, that samples follow it is no praise.
+  for (const std::string& praise : drowned.first)
+    EXPECT_EQ(praise.find("follow the release"), std::string::npos);
+  EXPECT_NE(as_released.first[1].find("In 1 of 1 columns with learned bins samples follow the release"),
+            std::string::npos)
+      << as_released.first[1];
 }
 
 }  // namespace

@@ -57,6 +57,10 @@ TEST(Columns, ShortTextsAreOfDatesAndDays) {
   EXPECT_EQ(column.short_text(5), "5");
   EXPECT_EQ(column.short_text(123456789), "123456789");
   EXPECT_EQ(column.short_text(1234567890), "1.23e+09");
+  column.schema->type = schema::ColumnType::kDecimal;
+  column.schema->decimals = 5;
+  EXPECT_EQ(column.short_text(30), "30");  // no zeros behind the point
+  EXPECT_EQ(column.short_text(76.71875), "76.719");
   column.schema->type = schema::ColumnType::kDatetime;
   EXPECT_EQ(column.short_text(86400), "1970-01-02");
   column.schema->since = 0;

@@ -25,6 +25,7 @@ struct Context {
   std::filesystem::path out;  ///< the run folder
   int threads = 1;
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
+  bool no_noise = false;                       ///< none at all: the release is NOT PRIVATE
   bool dry_run = false;                        ///< release: say what it would cost, and do nothing
   bool quiet = false;                          ///< only errors on the console
   bool json = false;                           ///< run, evaluate: results on standard output as JSON

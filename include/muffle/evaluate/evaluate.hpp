@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/features/perceptual.hpp"
 
 namespace muffle::evaluate {
 
@@ -92,5 +94,20 @@ struct FeatureDistances {
 /// F^3 in time. Reads REAL data, training and test records: not covered by the release's guarantee.
 /// @throws IoError; DataError: as evaluate_classifiers(), or fewer than two test records.
 FeatureDistances feature_distances(const Subject& subject);
+
+/// Squared Frechet distances in what a public network makes of images.
+struct NetworkDistances {
+  std::uint64_t samples = 0;       ///< synthetic images
+  double synthetic = 0.0;          ///< from real test images to synthetic ones
+  std::optional<double> training;  ///< from real training images to synthetic ones
+  std::optional<double> floor;     ///< from real training images to real test images
+};
+
+/// Compares images by the outputs that `spec` names, as they are (its weights, moments and norm are of
+/// releases): normal laws with their means and covariances of F = spec.numbers(). Memory F^2, order F^3.
+/// @param own  against the release's own records, too. Reads REAL data: not covered by the guarantee.
+/// @throws IoError; ConfigError  the network is not what the spec says, or fails; DataError  fewer than two
+/// images, or it makes numbers that are not finite.
+NetworkDistances network_distances(const Subject& subject, const features::PerceptualSpec& spec, bool own);
 
 }  // namespace muffle::evaluate

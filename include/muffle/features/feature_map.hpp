@@ -92,6 +92,9 @@ class FeatureMap {
   /// The units of one class's numbers, in their order; the counts add up to features(). The default: 2^k, as
   /// in the norm that is checked: that is what 1.0 must be to the noise.
   virtual std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
+  /// How many of one class's numbers, in their order, belong together, such as those of a layer: whoever
+  /// weighs numbers by how much of them is noise does it stretch by stretch. The default: all of them.
+  virtual std::vector<std::size_t> stretches() const { return {features()}; }
   virtual PlainFacts plain_facts(const Lattice& lattice) const = 0;
   /// A released sum of a number stands for its integer / scale: what a mean embedding is divided by.
   virtual double scale(const Lattice& lattice) const { return static_cast<double>(lattice.scale()); }

@@ -52,7 +52,8 @@ struct PartRecord {
 /// A released embedding and all that its use needs (release.mfl; docs/reference/artifact-format.md). Public.
 struct Artifact : ReleasePlan {
   std::vector<std::string> map_hashes;  ///< FeatureMap::hash() of each map: readers check what they rebuild
-  bool is_private = true;               ///< false: seeded noise, NOT PRIVATE
+  bool is_private = true;               ///< false: seeded noise or none, NOT PRIVATE
+  bool without_noise = false;           ///< there is none: the plan's says what there would have been
   // provenance
   std::string config_hash;  ///< hash of the config keys that the release depends on
   std::string muffle_version;

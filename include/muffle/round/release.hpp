@@ -22,6 +22,7 @@ struct ReleaseJob {
   std::string config_hash, muffle_version;     ///< provenance
   std::filesystem::path file;                  ///< release.mfl, as the user knows it
   std::optional<std::uint64_t> insecure_seed;  ///< seeded noise for tests: the release is NOT PRIVATE
+  bool no_noise = false;                       ///< none at all: the release is NOT PRIVATE
   bool dry_run = false;                        ///< say what it would cost, and do nothing
   int threads = 1;
 
@@ -40,6 +41,7 @@ struct ReleaseJob {
   /// At the coordinator, once it is certain that the release is made, before the charge. @throws IoError.
   std::function<void()> note_settings;
 
+  bool secure_noise() const { return !insecure_seed && !no_noise; }
   /// Times tell m, which is private under add/remove-one.
   bool time_is_public() const { return plan.adjacency == privacy::Adjacency::kReplaceOne; }
 };
