@@ -353,7 +353,8 @@ gate() {
   says 78 'no sum could ever be opened' site show "$work/north"
   sed -i -e 's/^opening_approvals = .*/opening_approvals = 1/' -e 's/^approvals = .*/approvals = 0/' "$work/north/site.toml"
   ends 0 coordinator propose --config "$work/study.toml" --title declined
-  says 78 "'mallory' is none of policy.approvers|no such file|cannot" site decline "$work/north" --key "$work/people/mallory.key"
+  ends 0 "$MUFFLE" keygen --name mallory --out "$work/people"
+  says 78 "'mallory' is none of policy.approvers" site decline "$work/north" --key "$work/people/mallory.key"
   says 0 'alice has declined it for this site; that stays here' site decline "$work/north" --key "$work/people/alice.key"
   says 0 'alice said so on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' site show "$work/north"
   check "the exchange does not say who" test -z "$(grep -rl "$(cut -d' ' -f2 "$work/people/alice.pub")" "$exchange")"
