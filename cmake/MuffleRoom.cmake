@@ -71,17 +71,17 @@ set(MUFFLE_MPIEXEC_FLAGS --allow-run-as-root --oversubscribe --bind-to none
     --mca btl self,vader,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo
     --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 3 CACHE STRING "flags for mpiexec in tests")
 
-# muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [SRC] [TORCH] [TWO_GPUS] [SOURCES ...] [TORCH_SOURCES ...] ROOMS ...
+# muffle_test(NAME LABEL unit|thread|stat|e2e|gpu [SRC] [TORCH] [TWO_GPUS] [COMPUTES] [SOURCES ...] [TORCH_SOURCES ...] ROOMS ...
 #             [LINK ...] [DEFINE ...] [ENVIRONMENT ...] [MAIN target] [TIMEOUT s] [THOROUGH pattern] [SLOW pattern])
 # One program per room and label: `ROOM_test` (unit), `ROOM_thread_test`, `ROOM_mpi_test`, `ROOM_stat_test`, `ROOM_gpu_test`.
 # ROOMS: the room; those below come with it. SRC: it reaches the rooms' own headers in src/. TORCH_SOURCES include LibTorch;
 # TORCH: the program links what does. A build without LibTorch leaves both out. MAIN: what brings main(), if not gtest_main.
 # THOROUGH: tests that match this Google Test pattern are a CTest of their own, NAME.thorough, with the label thorough beside the
 # program's own: `launch/test.sh` leaves it out. (Tests that do more of the same there ask support/tier.hpp.) SLOW: those that take
-# minutes under the sanitizers are thorough there.
+# minutes under the sanitizers are thorough there. COMPUTES: its own code takes time when it runs, so it is compiled at -O1, others' at -O0.
 # TWO_GPUS: suites named ...OnTwoGpus are a test of their own, NAME.two_gpus, which is skipped where there are fewer.
 function(muffle_test name)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS;COMPUTES" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW" "SOURCES;TORCH_SOURCES;ROOMS;LINK;DEFINE;ENVIRONMENT" ${ARGN})
   if(ARG_SLOW AND MUFFLE_SANITIZE)
     string(JOIN ":" ARG_THOROUGH ${ARG_THOROUGH} ${ARG_SLOW})
   endif()
@@ -161,7 +161,7 @@ function(muffle_mpi_test name)
 endfunction()
 
 function(muffle_test_executable name main)
-  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW"
+  cmake_parse_arguments(ARG "SRC;TORCH;TWO_GPUS;COMPUTES" "LABEL;MAIN;TIMEOUT;THOROUGH;SLOW"
     "SOURCES;TORCH_SOURCES;ROOMS;LINK;RANKS;THOROUGH_RANKS;DEFINE;ENVIRONMENT" ${ARGN})
   if(NOT MUFFLE_TORCH)
     set(ARG_TORCH_SOURCES)
@@ -175,8 +175,9 @@ function(muffle_test_executable name main)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   endif()
   # They compile faster so, and none is timed. (With LibTorch they share a precompiled header, whose level is the rooms'.)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(MUFFLE_SANITIZE AND NOT ARG_TORCH_SOURCES)
+  if(ARG_TORCH_SOURCES OR (ARG_COMPUTES AND NOT MUFFLE_SANITIZE))
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  else()
     target_compile_options(${name} PRIVATE -O0)
   endif()
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINE})

@@ -10,6 +10,8 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/journal.hpp"
+#include "muffle/release/membership.hpp"
+#include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
 #include "muffle/round/status.hpp"
 #include "round/consortium.hpp"
@@ -320,6 +322,54 @@ TEST(Roles, WhatComesWhileRecordsAreSummedIsSeenBeforeTheCharge) {
   EXPECT_EQ(r.c.draws, 0);
   EXPECT_FALSE(r.post.contains(r.c.contribution_of(0)));
   EXPECT_TRUE(privacy::read_ledger(r.c.ledger(0)).charges.empty());
+}
+
+/// What there is, once the role wants it: in the order in which it does.
+Letters give(Role& role, const Post& post) {
+  const std::string name = role.wants().front().name;
+  return role.receive(find(post, name));
+}
+
+TEST(Roles, ALedgerIsLockedUntilTheContributionHasLeft) {
+  RoundByHand r;
+  const ContributorJob job = r.c.job_of(0, r.c.before());
+  std::unique_ptr<Role> role = make_contributor(r.c.round, job);
+  Letters letters;
+  while (letters.empty()) letters = give(*role, r.post);
+  ASSERT_EQ(letters.front().name, r.c.contribution_of(0));
+  const auto lock = [&] {
+    return privacy::Ledger::open(job.book.ledger, job.book.data_id, job.book.budget,
+                                 std::chrono::milliseconds(20));
+  };
+  EXPECT_THROW(lock(), Error) << "another step could give it up, before whoever drives this one sends it";
+  role.reset();
+  EXPECT_NO_THROW(lock());
+}
+
+TEST(Roles, WhatHasNotLeftWhenTheRoundIsAbandonedStays) {
+  RoundByHand r;
+  r.site(0, r.c.before());
+  r.post.erase(r.c.contribution_of(0));  // it was cut off before it left
+  const ContributorJob job = r.c.job_of(0, r.c.before());
+  const std::unique_ptr<Role> role = make_contributor(r.c.round, job);
+  while (role->state() == "looking") EXPECT_TRUE(give(*role, r.post).empty());
+  EXPECT_EQ(role->state(), "kept");
+  const CoordinatorJob coordinator = r.c.job_of_coordinator(r.c.before());
+  act(*make_coordinator(r.c.round, coordinator, AbandonCode::kPerson), r.post, r.random);
+  EXPECT_TRUE(give(*role, r.post).empty()) << "asked once more before it is sent";
+  EXPECT_EQ(role->state(), "through");
+  EXPECT_TRUE(role->report().lost);
+}
+
+TEST(Roles, ADeclineIsALetter) {
+  RoundByHand r;
+  const std::string name = decline_name(r.c.round.id, r.c.world.sites[0].public_key());
+  const std::string bytes =
+      message_bytes(sign(decline_of(r.c.round, DeclineCode::kPolicy), r.c.world.sites[0]));
+  r.c.verdict = {SiteVerdict::Answer::kNo, "declined: policy", Letter{name, bytes}};
+  r.site(0, r.c.before());
+  EXPECT_EQ(r.post.at(name), bytes);
+  EXPECT_EQ(r.site(0, r.c.before()).done, std::vector<std::string>{"this site has declined"});
 }
 
 }  // namespace

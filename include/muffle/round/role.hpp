@@ -50,7 +50,8 @@ using Letters = std::vector<Letter>;
 class Role {
  public:
   virtual ~Role() = default;
-  /// What it needs next, in the order that suits it best. Empty: the act has ended.
+  /// What it needs next, in the order that suits it best. Empty: the act has ended. It is to be looked for
+  /// from now on, not before: a role asks again for what may have come meanwhile, such as an abandonment.
   virtual std::vector<Wanted> wants() const = 0;
   /// One of these, whichever; what is not wanted, or not any more, changes nothing.
   /// @returns what is to be sent now, before anything else is received
