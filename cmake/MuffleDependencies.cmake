@@ -21,6 +21,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 pkg_check_modules(GFSHARE REQUIRED IMPORTED_TARGET libgfshare>=2.0)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)  # Debian has one beside others that are built with MPI
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # CSV files, and classifiers of tables; none of them tells pkg-config of itself.
 set(libraries csv:csv.h:libcsv-dev)

@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build ccache pkg-config git
   libtorch-dev libopenblas-dev libopenmpi-dev openmpi-bin libeigen3-dev libcli11-dev libspdlog-dev libfmt-dev
-  libsodium-dev libgfshare-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libjpeg-dev libzip-dev libcsv-dev libutf8proc-dev liblinear-dev libxgboost-dev
+  libsodium-dev libgfshare-dev libsleef-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpng-dev libjpeg-dev libzip-dev libhdf5-dev libcsv-dev libutf8proc-dev liblinear-dev libxgboost-dev
   libcurl4-openssl-dev libssl-dev
   libgtest-dev libgmock-dev libhowardhinnant-date-dev libbenchmark-dev clang libclang-rt-dev libomp-dev
   iproute2 procps python3 python3-numpy dataset-fashion-mnist

@@ -8,20 +8,13 @@
 namespace muffle::data {
 namespace {
 
-ArrayReader open_set(const std::string& path, const std::string& array) {
-  Hdf5Bytes file(path);
-  const Hdf5Set set = find_hdf5_set(file, array);
-  return {"array " + array + " of " + file.name(), set.header, hdf5_numbers(path, set)};
-}
-
 /// HDF5, as h5py, MATLAB (7.3) and others write it: records and labels are two arrays of a file.
 class Hdf5Format final : public Format {
  public:
   std::string name() const override { return "hdf5"; }
   std::string_view summary() const override {
     return "HDF5 with arrays x and y (data.arrays): float16 to float64, whole numbers; in one piece, or in "
-           "chunks "
-           "with gzip";
+           "chunks with gzip";
   }
 
   std::string labels_problem(const DataSpec& spec) const override {
@@ -34,9 +27,9 @@ class Hdf5Format final : public Format {
   }
   std::unique_ptr<RecordStream> open(const DataSpec& spec, int rank) const override {
     const std::string file = resolve_path(spec, spec.features, rank);
-    ArrayReader numbers = open_set(file, spec.arrays.front());
+    ArrayReader numbers = open_hdf5_array(file, spec.arrays.front());
     std::optional<ArrayReader> labels;
-    if (spec.schema.classes > 1) labels.emplace(open_set(file, spec.arrays.at(1)));
+    if (spec.schema.classes > 1) labels.emplace(open_hdf5_array(file, spec.arrays.at(1)));
     return array_records(spec, std::move(numbers), std::move(labels));
   }
 
@@ -44,7 +37,7 @@ class Hdf5Format final : public Format {
     return kind.table ? "its arrays have no columns, and these records are a table's" : "";
   }
   std::uint64_t bytes_on_disk(const schema::RecordKind& kind) const override {
-    return hdf5_header_bytes(kind) + kind.count * (kind.record_bytes() + 2);
+    return kMostHdf5HeaderBytes + kind.count * (kind.record_bytes() + 2);
   }
   std::vector<std::string> files(const std::string& name) const override { return {name + ".h5"}; }
 

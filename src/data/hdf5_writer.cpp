@@ -1,12 +1,9 @@
 #include "hdf5_writer.hpp"
 
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <utility>
+#include <fmt/format.h>
+
 #include <vector>
 
-#include "byte_stream.hpp"
 #include "hdf5_file.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -14,128 +11,82 @@
 namespace muffle::data {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-// How many entries a group's nodes have room for: what libhdf5 takes by itself.
-constexpr std::size_t kLeafHalf = 4, kInnerHalf = 16;
-constexpr std::size_t kSuperblock = 96, kEntry = 40, kNames = 24;
-
-/// Fields of a header, little-endian.
-class Fields {
- public:
-  Fields& number(std::uint64_t value, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) out_.push_back(static_cast<std::byte>(value >> (8 * i) & 0xFF));
-    return *this;
-  }
-  Fields& address(std::uint64_t value) { return number(value, 8); }
-  Fields& text(std::string_view chars) {
-    for (const char c : chars) out_.push_back(static_cast<std::byte>(c));
-    return *this;
-  }
-  Fields& all(const Bytes& bytes) {
-    out_.insert(out_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
-  /// Zeros to a multiple of 8, or to a size.
-  Fields& pad() { return pad_to((out_.size() + 7) / 8 * 8); }
-  Fields& pad_to(std::size_t size) {
-    out_.resize(size);
-    return *this;
-  }
-  Bytes take() { return std::move(out_); }
-
- private:
-  Bytes out_;
-};
-
-Bytes message(unsigned type, const Bytes& body) {
-  const std::size_t padded = (body.size() + 7) / 8 * 8;
-  return Fields().number(type, 2).number(padded, 2).number(0, 4).all(body).pad().take();
-}
-
-/// An object's header of these messages.
-Bytes object(const std::vector<Bytes>& messages) {
-  Bytes all;
-  for (const Bytes& m : messages) all.insert(all.end(), m.begin(), m.end());
-  return Fields().number(1, 2).number(messages.size(), 2).number(1, 4).number(all.size(), 8).all(all).take();
-}
-
-/// Of an array in one piece.
-Bytes array(const std::vector<std::uint64_t>& dims, bool floats, std::uint64_t place) {
-  Fields space, type;
-  space.number(1, 1).number(dims.size(), 1).number(0, 6);
-  std::uint64_t bytes = floats ? sizeof(float) : 1;
-  for (const std::uint64_t d : dims) {
-    space.number(d, 8);
-    bytes *= d;
-  }
-  if (floats) {  // little-endian IEEE binary32
-    type.number(0x11, 1).number(0x001F20, 3).number(4, 4).number(0, 2).number(32, 2);
-    type.number(23, 1).number(8, 1).number(0, 1).number(23, 1).number(127, 4);
-  } else {
-    type.number(0x10, 1).number(0, 3).number(1, 4).number(0, 2).number(8, 2);
-  }
-  const Bytes fill = Fields().number(2, 1).number(2, 1).number(2, 1).number(0, 1).take();  // none
-  const Bytes layout =
-      Fields().number(3, 1).number(1, 1).address(bytes == 0 ? kNoAddress : place).number(bytes, 8).take();
-  return object({message(1, space.take()), message(3, type.take()), message(5, fill), message(8, layout)});
-}
-
-/// All that stands before the numbers of x, which those of y follow.
-Bytes headers(const schema::RecordKind& kind) {
-  std::vector<std::uint64_t> dims{kind.count};
-  dims.insert(dims.end(), kind.shape.begin(), kind.shape.end());
-  const std::size_t root = kSuperblock, tree = root + object({message(17, Bytes(16))}).size();
-  const std::size_t heap = tree + 24 + (2 * kInnerHalf + 1) * 8 + 2 * kInnerHalf * 8;
-  const std::size_t names = heap + 32, table = names + kNames, x = table + 8 + 2 * kLeafHalf * kEntry;
-  const std::size_t y = x + array(dims, kind.floats, 0).size();
-  const std::size_t begin = y + array({kind.count}, false, 0).size();
-  const std::uint64_t labels = begin + kind.count * kind.record_bytes(), end = labels + kind.count;
-  Fields out;
-  out.text(std::string_view("\x89HDF\r\n\x1a\n", 8)).number(0, 5).number(8, 1).number(8, 1).number(0, 1);
-  out.number(kLeafHalf, 2).number(kInnerHalf, 2).number(0, 4);
-  out.address(0).address(kNoAddress).address(end).address(kNoAddress);
-  out.number(0, 8).address(root).number(1, 4).number(0, 4).address(tree).address(heap);  // the root's entry
-  out.all(object({message(17, Fields().address(tree).address(heap).take())}));
-  // One leaf, whose names are in the heap at 8 ("x") and 16 ("y").
-  out.text("TREE").number(0, 2).number(1, 2).address(kNoAddress).address(kNoAddress);
-  out.number(0, 8).address(table).number(16, 8).pad_to(heap);
-  out.text("HEAP").number(0, 4).number(kNames, 8).number(1, 8).address(names);
-  out.number(0, 8).text("x").pad().text("y").pad();
-  out.text("SNOD").number(1, 2).number(2, 2);
-  out.number(8, 8).address(x).number(0, 24);
-  out.number(16, 8).address(y).number(0, 24).pad_to(x);
-  out.all(array(dims, kind.floats, begin)).all(array({kind.count}, false, labels));
-  Bytes bytes = out.take();
-  require(bytes.size() == begin, "HDF5 headers are as long as was reckoned");
-  return bytes;
-}
-
-/// Records go to their place as they come; labels wait in a file of their own until all records are there.
 class Hdf5Writer final : public schema::RecordWriter {
  public:
   Hdf5Writer(const std::filesystem::path& path, const schema::RecordKind& kind)
-      : RecordWriter(kind), path_(path), file_(path), labels_(path.string() + ".labels") {
-    file_.write(headers(kind));
+      : RecordWriter(kind), path_(path), file_(path) {
+    const auto lock = hold_hdf5();
+    // No times: the same records are the same bytes.
+    const Hdf5Handle creation = opened(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+    check(H5Pset_obj_track_times(creation.id(), false));
+    const Hdf5Handle access = opened(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    check(H5Pset_file_locking(access.id(), false, true));
+    hdf5_ = opened(H5Fcreate(file_.temporary().c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
+    x_dims_.push_back(kind.count);
+    x_dims_.insert(x_dims_.end(), kind.shape.begin(), kind.shape.end());
+    x_ = array("x", kind.floats ? H5T_IEEE_F32LE : H5T_STD_U8LE, x_dims_);
+    y_ = array("y", H5T_STD_U8LE, {kind.count});
   }
 
  private:
   void write(const schema::Records& some) override {
-    file_.write(kind().floats ? std::as_bytes(std::span(some.floats)) : std::as_bytes(std::span(some.bytes)));
-    labels_.write(std::as_bytes(std::span(some.labels)));
+    const auto lock = hold_hdf5();
+    std::vector<hsize_t> dims = x_dims_;
+    dims.front() = some.count();
+    if (kind().floats) {
+      append(x_, H5T_NATIVE_FLOAT, dims, some.floats.data());
+    } else {
+      append(x_, H5T_NATIVE_UINT8, dims, some.bytes.data());
+    }
+    append(y_, H5T_NATIVE_UINT8, {some.count()}, some.labels.data());
+    done_ += some.count();
   }
-  void complete(const Heartbeat& heartbeat) override {
-    InputFile labels(labels_.temporary(), "a file of labels", "It was made just now.");
-    Bytes some(kBufferBytes);
-    for (std::size_t n = labels.read(some); n > 0; n = labels.read(some)) {
-      beat(heartbeat);
-      file_.write(std::span(some).first(n));
+  void complete(const Heartbeat&) override {
+    {
+      const auto lock = hold_hdf5();
+      x_ = {};
+      y_ = {};
+      check(H5Fflush(hdf5_.id(), H5F_SCOPE_GLOBAL));
+      hdf5_ = {};
     }
     file_.commit();
   }
 
+  [[noreturn]] void fail() const {
+    throw IoError(fmt::format("cannot write '{}': libhdf5 failed. Is there room for it?", path_.string()));
+  }
+  void check(herr_t answer) const {
+    if (answer < 0) fail();
+  }
+  Hdf5Handle opened(hid_t id, herr_t (*close)(hid_t)) const {
+    if (id < 0) fail();
+    return {id, close};
+  }
+  Hdf5Handle space(const std::vector<hsize_t>& dims) const {
+    return opened(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+  }
+  Hdf5Handle array(const char* name, hid_t type, const std::vector<hsize_t>& dims) const {
+    const Hdf5Handle plan = opened(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    check(H5Pset_obj_track_times(plan.id(), false));
+    check(H5Pset_alloc_time(plan.id(), H5D_ALLOC_TIME_EARLY));
+    check(H5Pset_fill_time(plan.id(), H5D_FILL_TIME_NEVER));
+    return opened(H5Dcreate2(hdf5_.id(), name, type, space(dims).id(), H5P_DEFAULT, plan.id(), H5P_DEFAULT),
+                  H5Dclose);
+  }
+  void append(const Hdf5Handle& array, hid_t type, const std::vector<hsize_t>& dims, const void* from) const {
+    if (dims.front() == 0) return;
+    std::vector<hsize_t> begin(dims.size());
+    begin.front() = done_;
+    const Hdf5Handle there = opened(H5Dget_space(array.id()), H5Sclose);
+    check(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, begin.data(), nullptr, dims.data(), nullptr));
+    check(H5Dwrite(array.id(), type, space(dims).id(), there.id(), H5P_DEFAULT, from));
+  }
+
   std::filesystem::path path_;
-  NewFile file_, labels_;
+  NewFile file_;
+  Hdf5Handle hdf5_, x_, y_;
+  std::vector<hsize_t> x_dims_;
+  std::uint64_t done_ = 0;
 };
 
 }  // namespace
@@ -144,7 +95,5 @@ std::unique_ptr<schema::RecordWriter> hdf5_writer(const std::filesystem::path& f
                                                   const schema::RecordKind& kind) {
   return std::make_unique<Hdf5Writer>(file, kind);
 }
-
-std::uint64_t hdf5_header_bytes(const schema::RecordKind& kind) { return headers(kind).size(); }
 
 }  // namespace muffle::data

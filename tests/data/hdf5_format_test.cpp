@@ -5,7 +5,6 @@
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
 #include "support/expect_error.hpp"
-#include "support/mutate.hpp"
 
 namespace muffle::data::test {
 namespace {
@@ -41,7 +40,7 @@ class Hdf5 : public Shards {
 };
 
 TEST_F(Hdf5, ReadsWhatLibhdf5Wrote) {
-  for (const char* name : {"gzip", "big", "halves", "many-names", "compact"}) {
+  for (const char* name : {"gzip", "big", "halves", "many-names", "compact", "latest"}) {
     SCOPED_TRACE(name);
     expect_counts(spec(name));
   }
@@ -71,7 +70,6 @@ TEST_F(Hdf5, RanksPassOverChunksThatAreNotTheirs) {
 }
 
 TEST_F(Hdf5, SaysWhatItDoesNotRead) {
-  refused(spec("latest"), {"latest.h5", "newer way", "libver=\"earliest\""});
   refused(spec("lzf"), {"lzf.h5", "filter 32000", "gzip", "loads no plug-ins"});
   refused(spec("links", "soft", "real"), {"soft", "link", "does not follow"});
   // Another file is not opened, whatever it is.
@@ -93,24 +91,14 @@ TEST_F(Hdf5, SaysWhatItDoesNotRead) {
   refused(none, {"none.h5", "not an HDF5 file"});
 }
 
-// What libhdf5 writes has more ways to be damaged than what muffle does.
-TEST_F(Hdf5, DamageIsFoundOrHarmlessAndEveryCutIsFound) {
+TEST_F(Hdf5, EveryCutIsFound) {
   for (const char* name : {"gzip", "newer", "many-names"}) {
-    DataSpec damaged = name == std::string("newer") ? spec(name, "train/x", "train/y") : spec(name);
+    DataSpec cut = name == std::string("newer") ? spec(name, "train/x", "train/y") : spec(name);
     const std::string good = read_file(std::string(MUFFLE_HDF5_FILES) + "/" + name + ".h5");
-    damaged.dir = folder_.path().string();
+    cut.dir = folder_.path().string();
     for (std::size_t n = 0; n < good.size(); n += n < 200 ? 1 : 97) {
       write(std::string(name) + ".h5", good.substr(0, n));
-      refused(damaged, {name});
-    }
-    muffle::test::Mutator mutate(5);
-    for (int i = 0; i < 1500; ++i) {
-      write(std::string(name) + ".h5", mutate(good));
-      try {
-        (void)read_all(damaged);
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::kData) << error.what();
-      }
+      refused(cut, {name});
     }
   }
 }

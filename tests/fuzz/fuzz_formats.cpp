@@ -40,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile first(input.piece()), second(input.rest());
   data::DataSpec spec;
   spec.format = kinds[kind % kinds.size()].name;
+  if (spec.format == "hdf5") return 0;  // libhdf5's to fuzz
   spec.features = (options & 64) != 0 ? first.path() + ", " + second.path() : second.path();
   if ((options & 1) != 0) spec.labels = first.path();
   spec.schema.shape = (options & 2) != 0 ? std::vector<std::size_t>{1, 2, 2} : std::vector<std::size_t>{4};

@@ -9,7 +9,7 @@ import zlib
 
 import numpy
 
-IDX, CIFAR, NPZ, HDF5 = 0, 1, 2, 6  # lines of src/data/format_kinds.inc
+IDX, CIFAR, NPZ = 0, 1, 2  # lines of src/data/format_kinds.inc
 LABELS, IMAGES, CLAMP, DEALT, TWO_RANKS, CLASSES, TWO_FILES, TABLE = 1, 2, 4, 8, 16, 32, 64, 128
 HEADER, SEMICOLON, TAB, BAR, COMMENT, REJECT, ROUND_ROBIN, PEOPLE = 1, 2, 4, 6, 8, 16, 32, 64  # of fuzz_csv
 
@@ -56,9 +56,6 @@ seed("npy", NPZ, LABELS | CLASSES, npy(y.astype(numpy.uint8)), npy(x.astype("<i2
 columns = {name: numpy.array([0, 1, 2], numpy.float64) for name in "abcd"}
 seed("npz-table", NPZ, CLASSES | TABLE | CLAMP, b"", npz(False, y=numpy.array([0, 1, 2], numpy.uint8), **columns))
 seed("npy-table", NPZ, CLASSES | TABLE | TWO_RANKS, b"", npy(numpy.arange(15, dtype=numpy.float32).reshape(3, 5) % 3))
-for name in ("four", "newer", "links", "many-names"):  # which libhdf5 wrote: tests/data/make_hdf5.py
-    file = pathlib.Path(__file__).parent.parent / "data/hdf5" / f"{name}.h5"
-    seed(f"hdf5-{name}", HDF5, CLASSES | CLAMP, b"", file.read_bytes())
 
 
 def csv(name, options, text):

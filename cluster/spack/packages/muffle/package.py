@@ -22,7 +22,7 @@ class Muffle(CMakePackage, CudaPackage):
     depends_on("nccl", when="+cuda")
     depends_on("blas")
     depends_on("eigen@3.4:")
-    for name in ("cli11", "spdlog", "fmt", "libsodium", "sleef", "nlohmann-json@3.11:", "tomlplusplus@3.3:", "zlib-api", "libpng", "libjpeg-turbo", "libzip", "utf8proc", "xgboost"):
+    for name in ("cli11", "spdlog", "fmt", "libsodium", "sleef", "nlohmann-json@3.11:", "tomlplusplus@3.3:", "zlib-api", "libpng", "libjpeg-turbo", "libzip", "hdf5~mpi", "utf8proc", "xgboost"):
         depends_on(name)
     for name in ("curl", "openssl@3:", "boost@1.81:"):
         depends_on(name, when="+https")
