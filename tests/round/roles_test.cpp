@@ -129,7 +129,7 @@ TEST(Roles, AContributionIsBoundAndKeptBeforeAnybodyIsHandedIt) {
   RoundByHand r;
   const ContributorJob job = r.c.job_of(0, r.c.before());
   std::string sent;
-  const auto role = make_contributor(r.c.round, job);
+  auto role = make_contributor(r.c.round, job);
   while (!role->wants().empty()) {
     for (const Letter& letter : role->receive(find(r.post, role->wants().front().name))) {
       ASSERT_EQ(letter.name, r.c.contribution_of(0));
@@ -141,6 +141,7 @@ TEST(Roles, AContributionIsBoundAndKeptBeforeAnybodyIsHandedIt) {
     }
   }
   ASSERT_FALSE(sent.empty());
+  role.reset();
   // It got nowhere: the next act hands the same bytes over, and draws nothing.
   r.site(0, r.c.before());
   EXPECT_EQ(r.post.at(r.c.contribution_of(0)), sent);
