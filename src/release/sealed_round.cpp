@@ -177,7 +177,7 @@ std::vector<std::size_t> Summation::wrong_stand_ins() const {
     for (const std::size_t wrong : stand_ins_.wrong(h)) out.push_back(wrong);
   }
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
