@@ -221,7 +221,8 @@ rounds() {
 
 # A second release of theirs. A new charter declines its second round for nobody, people do; it is abandoned, proposed again, and released.
 again_under_a_new_charter() {
-  local i first second
+  local i first second before
+  proposals() { compgen -G "$work/learned/exchange/*-proposal.mfm" | sort; }
   coordinator=(--coordinator "$work/learned/coordinator")
   all() { for i in 1 2 3; do ends "$1" "$MUFFLE" site "$2" --site "$work/learned/site-$i"; done; }
   study | sed 's/^epsilon = .*/epsilon = 0.5/' >"$work/second.toml"
@@ -231,8 +232,9 @@ again_under_a_new_charter() {
   all 0 step
   says 0 'published the noisy sum of round 1 of 2' "$MUFFLE" coordinator step "${coordinator[@]}"
   first=$("$MUFFLE" coordinator step "${coordinator[@]}" | sed -n 's/.*propose --after \([0-9a-f]*\).*/\1/p')
+  before=$(proposals)
   ends 0 "$MUFFLE" coordinator propose "${coordinator[@]}" --after "$first"
-  second=$(basename "$(ls -t "$work"/learned/exchange/*-proposal.mfm | head -1)" -proposal.mfm)
+  second=$(basename "$(comm -13 <(echo "$before") <(proposals))" -proposal.mfm)
   ends 0 "$MUFFLE" coordinator charter "${coordinator[@]}" --title "new rules"
   all 0 join
   for i in 1 2 3; do ends 0 "$MUFFLE" site decline "$second" --site "$work/learned/site-$i"; done
