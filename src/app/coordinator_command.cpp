@@ -121,11 +121,10 @@ void require_given_up(const ProposedRound& round, round::Exchange& exchange) {
   (void)release::check_abandonment(round, given_up->header);
   for (const crypto::SignerKey& site : round.proposal.sites) {
     if (exchange.get(release::contribution_name(round.id, site.key), release::most_bytes(round.length)))
-      throw ConfigError(
-          fmt::format("the round after that one, {}, was abandoned after '{}' had contributed to it: a site "
-                      "draws once for a "
-                      "round, so this release cannot go on. What sites were charged stays charged.",
-                      release::short_id(round.id), site.name));
+      throw ConfigError(fmt::format(
+          "the round after that one, {}, was abandoned after '{}' had contributed to it: a site draws once "
+          "for a round, so this release cannot go on. What sites were charged stays charged.",
+          release::short_id(round.id), site.name));
   }
 }
 

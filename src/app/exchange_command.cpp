@@ -57,8 +57,7 @@ void sync_party(const PartyCommand& command, bool site, std::ostream& out) {
   if (synced.left > 0)
     out << fmt::format(
         "{} messages are there that no step of this site reads, such as the others' contributions and what "
-        "they countersigned; `muffle "
-        "site sync --evidence` fetches them for those who verify.\n",
+        "they countersigned; `muffle site sync --evidence` fetches them for those who verify.\n",
         synced.left);
   require_own_words(synced);
   if (!synced.refused.empty())

@@ -18,7 +18,7 @@
 
 namespace muffle::app {
 
-/// A number of records one after the other, while another step of the same party may be at work.
+/// Of a party's ledger or journal, while another step of the same party may be at work.
 inline constexpr std::chrono::milliseconds kLockDeadline{60'000};
 
 /// What one party's steps in all its rounds came to.

@@ -68,8 +68,7 @@ void PartyCommandLine::add_site() {
   add_sync(*command, p)
       .add_flag("--evidence", p.evidence,
                 "fetch all messages, also those that no step of this site reads, such as the others' "
-                "contributions: "
-                "for `muffle verify --evidence`");
+                "contributions: for `muffle verify --evidence`");
   auto& show = party_verb(*command, p, "show", "a proposal in words, and what the site's policy says of it");
   auto& approve = party_verb(*command, p, "approve", "a person approves a round; kept in the site's folder");
   auto& decline = party_verb(*command, p, "decline", "the site takes no part in a round, and says so");

@@ -16,11 +16,10 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
   if (spec.schema.table &&
       (!plan.schema.table || schema::table_hash(*spec.schema.table) !=
                                  schema::table_hash(schema::with_target_as_label(*plan.schema.table))))
-    throw ConfigError(
-        fmt::format("data.schema in {} is not the schema of the round's plan: compare them (`muffle schema "
-                    "hash`, `muffle site "
-                    "show`), and settle with the coordinator which is right. No record was read.",
-                    party_file(config.folder, true).string()));
+    throw ConfigError(fmt::format(
+        "data.schema in {} is not the schema of the round's plan: compare them (`muffle schema hash`, "
+        "`muffle site show`), and settle with the coordinator which is right. No record was read.",
+        party_file(config.folder, true).string()));
   spec.schema = plan.schema;
   spec.schema.on_error = schema::OnError::kClamp;  // no proposal says otherwise (release::read_proposal)
   spec.records = 0;

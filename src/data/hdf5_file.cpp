@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::data {
 namespace {
@@ -24,6 +26,7 @@ constexpr const char* kAdvice =
 
 /// A file that is open.
 struct OpenFile {
+  std::filesystem::path path;
   std::string name;  ///< "'FILE'"
   Hdf5Handle handle;
 
@@ -41,8 +44,7 @@ struct OpenFile {
 };
 
 OpenFile open_file(const std::string& path) {
-  (void)record_file(path);  // says of what is no file, or is missing, that it is
-  OpenFile out{fmt::format("'{}'", path), {}};
+  OpenFile out{path, fmt::format("'{}'", path), {}};
   const htri_t is_ours = H5Fis_hdf5(path.c_str());
   if (is_ours == 0)
     throw DataError(out.name + " is not an HDF5 file: it has no such signature. Is it the right file?");
@@ -213,6 +215,7 @@ class Numbers final : public ByteReader {
     if (record == 0 || next_ >= header_.records()) return {};
     const std::uint64_t count = std::min(piece_, header_.records() - first);
     bytes_.resize(count * record);
+    const WatchedStep step("reading", file_.path);
     const auto lock = hold_hdf5();
     std::vector<hsize_t> from(header_.dims.size()), size(header_.dims.begin(), header_.dims.end());
     from.front() = first;
@@ -267,6 +270,9 @@ Hdf5Handle::~Hdf5Handle() {
 }
 
 ArrayReader open_hdf5_array(const std::string& path, const std::string& array) {
+  (void)record_file(path);  // says of what is no file, or is missing, that it is
+  const std::filesystem::path watched(path);
+  const WatchedStep step("reading the headers of", watched);
   const auto lock = hold_hdf5();
   OpenFile file = open_file(path);
   Hdf5Handle found = find_array(file, array);

@@ -7,6 +7,7 @@
 #include "hdf5_file.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/watchdog.hpp"
 
 namespace muffle::data {
 namespace {
@@ -30,6 +31,7 @@ class Hdf5Writer final : public schema::RecordWriter {
 
  private:
   void write(const schema::Records& some) override {
+    const WatchedStep step("writing", path_);
     const auto lock = hold_hdf5();
     std::vector<hsize_t> dims = x_dims_;
     dims.front() = some.count();
@@ -43,6 +45,7 @@ class Hdf5Writer final : public schema::RecordWriter {
   }
   void complete(const Heartbeat&) override {
     {
+      const WatchedStep step("writing", path_);
       const auto lock = hold_hdf5();
       x_ = {};
       y_ = {};

@@ -150,8 +150,7 @@ class FrechetDistanceMetric final : public Metric {
                            spec.resize == features::Resize::kBilinear ? "bilinear" : "bicubic, clipped");
     return fmt::format(
         "Squared Frechet distance of two normal laws, covariances by n - 1, of {} numbers an image ({}) in "
-        "{} "
-        "of the network with SHA-256 {}, licence {}; {} synthetic images; it takes {}, {} channels in {} "
+        "{} of the network with SHA-256 {}, licence {}; {} synthetic images; it takes {}, {} channels in {} "
         "order, ({:g} x - [{:g}]) / [{:g}] of x in [0, 1]. Distances by other networks, outputs, sizes or "
         "numbers of images cannot be compared with it.",
         spec.numbers(), spec.pooled ? "means over places" : "all places", fmt::join(layers, ", "),

@@ -35,8 +35,7 @@ class Outputs {
     if (!torch::isfinite(out).all().item<bool>())
       throw DataError(
           "the network of evaluate.frechet_network makes numbers of an image that are not finite: choose "
-          "other "
-          "outputs (evaluate.frechet_layers), or another network.");
+          "other outputs (evaluate.frechet_layers), or another network.");
     return out;
   }
 
@@ -52,8 +51,7 @@ class Outputs {
     } catch (const std::exception&) {  // what a network says may hold numbers of an image
       throw ConfigError(
           "the network of evaluate.frechet_network fails on an image, and what it says of it is not shown: "
-          "use "
-          "one that takes all images of its shape.");
+          "use one that takes all images of its shape.");
     }
   }
 

@@ -31,7 +31,6 @@ inline constexpr char kNotPrivate[] =
 /// Of none.
 inline constexpr char kWithoutNoise[] =
     "NOT PRIVATE: no noise was added (--insecure-no-noise). These are exact sums of private records, "
-    "whatever "
-    "epsilon is stated. Never hand this release out.";
+    "whatever epsilon is stated. Never hand this release out.";
 
 }  // namespace muffle::release

@@ -50,12 +50,11 @@ void require_ordered(const ReleaseOrder& order, const Artifact& artifact) {
   if (artifact.is_private == order.secure_noise) return;
   throw ConfigError(
       order.secure_noise
-          ? fmt::format(
-                "'{}' holds a release with test noise (--insecure-seeded-noise, --insecure-no-noise): it is "
-                "NOT PRIVATE "
-                "and cannot stand for the private release that is asked for. Choose another --out folder, or "
-                "delete that file and all that was made from it. Nothing was charged or drawn.",
-                order.file.string())
+          ? fmt::format("'{}' holds a release with test noise (--insecure-seeded-noise, "
+                        "--insecure-no-noise): it is NOT PRIVATE and cannot stand for the private release "
+                        "that is asked for. Choose another --out folder, or delete that file and all that "
+                        "was made from it. Nothing was charged or drawn.",
+                        order.file.string())
           : fmt::format(
                 "'{}' holds a private release, but --insecure-seeded-noise or --insecure-no-noise asks "
                 "for one that is not. Choose another --out folder for the test. Nothing was charged or "

@@ -15,8 +15,7 @@ constexpr const char* kPrivateMark =
     "records.";
 constexpr const char* kNotPrivateMark =
     "NOT PRIVATE: the release has seeded test noise, or none, and no guarantee at all. For those who may see "
-    "the "
-    "records.";
+    "the records.";
 constexpr const char* kNeitherMark =
     "PRIVATE, and of a release that is NOT PRIVATE: computed from real records, and the release has seeded "
     "test noise, or none. For those who may see the records.";

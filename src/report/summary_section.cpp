@@ -109,8 +109,7 @@ void facts(const PublicMaterial& m, Page& page) {
   if (!a.is_private) {
     page.paragraph(
         "NOT PRIVATE: the release has seeded test noise, or none, and carries no guarantee at all. Show this "
-        "to nobody "
-        "who may not see the records.");
+        "to nobody who may not see the records.");
     return;
   }
   page.table(promises(m));

@@ -97,8 +97,7 @@ void require_sealable(const release::Proposal& p) {
   throw ConfigError(fmt::format(
       "the round could not be sealed: a seal has {} bytes for each of {} contributions, {} in all, and no "
       "more than {} are read. With {} key holders{} {} sites can be invited at most: invite fewer "
-      "(--invite), "
-      "have fewer key holders (--holder){}, or make two releases by one plan and combine them.",
+      "(--invite), have fewer key holders (--holder){}, or make two releases by one plan and combine them.",
       each, p.sites.size(), each * p.sites.size(), release::kMostBytesOfLists, p.holders.size(),
       p.parties.missing_holders > 0 ? fmt::format(", of whom {} may be missing,", p.parties.missing_holders)
                                     : "",

@@ -71,13 +71,11 @@ void Act::take_seal(Received&& received) {
   if (!sealed) return;
   seal.emplace(round, sealed->header);
   if (const auto other = journal.state().seal_of(place()); other && *other != seal->id)
-    throw ProtocolError(
-        fmt::format("There are two seals for round {} of one release: {}, which this key holder has opened "
-                    "or is bound to "
-                    "open under another proposal, and {}. A site that contributed to both would be charged "
-                    "once for two "
-                    "draws, so this one is not opened. Ask the coordinator which, and tell the others.",
-                    round.proposal.number(), to_hex(*other), to_hex(seal->id)));
+    throw ProtocolError(fmt::format(
+        "There are two seals for round {} of one release: {}, which this key holder has opened or is bound "
+        "to open under another proposal, and {}. A site that contributed to both would be charged once for "
+        "two draws, so this one is not opened. Ask the coordinator which, and tell the others.",
+        round.proposal.number(), to_hex(*other), to_hex(seal->id)));
   const std::optional<Sha256Digest> known = journal.state().seal_of(own.point);
   if (!known || *known == seal->id) return;
   throw ProtocolError(

@@ -1,7 +1,6 @@
 """Writes the seeds of fuzz_formats, fuzz_csv and fuzz_picture: make_format_seeds.py tests/fuzz/corpus. Needs numpy."""
 import gzip
 import io
-import pathlib
 import struct
 import sys
 import zipfile
