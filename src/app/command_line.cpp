@@ -96,7 +96,11 @@ std::function<void()> PartyCommandLine::alone(std::ostream& printed) {
   if (verb_ == "help") return print([this] { return help_; });
   if (verb_ == "config-keys") return print(describe_keys);
   if (verb_ == "account") return print([this] { return privacy::account(account_); });
-  if (verb_ == "keygen") return [this, &printed] { crypto::make_site_key(out, keygen_name_, printed); };
+  if (verb_ == "keygen")
+    return [this, &printed] {
+      crypto::make_site_key(out, keygen_name_, printed);
+      printed << "In a job the party's number is the rank.\n";
+    };
   if (verb_ == "ledger") return print([this] { return ledger(ledger_); });
   if (verb_ == "schema") return [this, &printed] { schema_command(schema_, std::cin, printed); };
   if (party.is_site_step()) return {};

@@ -29,13 +29,13 @@ static_assert(kMaskKeyBytes == kKeyBytes);
 /// What a party tells the others first. All of it is public, and all parties' hellos together are the
 /// transcript that is signed.
 struct Hello {
-  std::array<char, 8> protocol{'m', 'f', 'l', 's', 'u', 'm', '0', '1'};
+  std::array<char, 8> protocol{'m', 'f', 'l', 's', 'u', 'm', '0', '2'};
   std::uint32_t party = 0;
   std::uint32_t parties = 0;
   std::uint64_t length = 0;
-  std::array<unsigned char, 32> context{};           // SHA-256
+  RoundId round{};                                   // SHA-256 of the proposal
   std::array<unsigned char, 32> roster{};            // SHA-256 of its text; zero if keys are not signed
-  std::array<unsigned char, 32> nonce{};             // fresh random; the root's names the round
+  std::array<unsigned char, 32> nonce{};             // fresh random; party 0's names the exchange
   std::array<unsigned char, kKeyBytes> ephemeral{};  // fresh X25519 public key
 };
 static_assert(sizeof(Hello) == 8 + 4 + 4 + 8 + 4 * 32, "no padding: hellos are sent and hashed as they lie");
@@ -65,9 +65,9 @@ std::string text_of(const std::array<unsigned char, kSize>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), kSize};
 }
 
-/// What a party signs. The words of what is signed and hashed are the protocol's, whose parties were ranks.
+/// What a party signs.
 std::string signed_text(const Sha256Digest& transcript, std::size_t party) {
-  return fmt::format("muffle secure sum signature 1\nrank {}\n", party) + text_of(transcript);
+  return fmt::format("muffle secure sum signature 2\nparty {}\n", party) + text_of(transcript);
 }
 
 /// @throws ConfigError  the roster and this party's key do not belong to this run.
@@ -99,7 +99,7 @@ void require_same_purpose(std::span<const std::string> hellos, const Hello& mine
       differ("its place or the number of parties is wrong");
     if (theirs.length != mine.length)
       differ(fmt::format("{} numbers instead of {}", theirs.length, mine.length));
-    if (theirs.context != mine.context) differ("its configuration's hash differs");
+    if (theirs.round != mine.round) differ("it goes by another proposal");
     if (theirs.roster != mine.roster) differ("its site roster differs, or only one of them has one");
   }
   // Else this party would sign somebody else's key as its own.
@@ -137,7 +137,7 @@ KeyExchange::KeyExchange(const MaskSpec& spec) : spec_(spec) {
   mine.party = static_cast<std::uint32_t>(spec.party);
   mine.parties = static_cast<std::uint32_t>(spec.parties);
   mine.length = spec.length;
-  mine.context = sha256(PublicBytes(spec.context));
+  mine.round = spec.round;
   if (spec.identity != nullptr) mine.roster = spec.identity->roster.hash();
   randombytes_buf(mine.nonce.data(), mine.nonce.size());
   ephemeral_ = SecretBytes(kKeyBytes);
@@ -154,7 +154,7 @@ std::string KeyExchange::sign(std::vector<std::string> hellos) {
   const auto party = static_cast<std::size_t>(spec_.party);
   require_same_purpose(hellos_, parse_hello(hello_, party));
   // Ties every later key and signature to this round: all parties' fresh keys, in order, with what they want.
-  std::string transcript = "muffle secure sum transcript 1\n";
+  std::string transcript = "muffle secure sum transcript 2\n";
   for (const std::string& hello : hellos_) transcript += hello;  // of one length: parse_hello() saw to it
   hash(transcript, {}, transcript_);
   if (spec_.identity == nullptr) return {};
@@ -169,7 +169,7 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
   masks.party_ = static_cast<std::size_t>(spec_.party);
   masks.parties_ = hellos_.size();
   masks.length_ = spec_.length;
-  masks.round_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
+  masks.name_ = muffle::to_hex(parse_hello(hellos_[0], 0).nonce).substr(0, 16);
   SecretBytes keys(kKeyBytes * masks.parties_);
   const SecretBytes shared(kKeyBytes);
   const std::size_t me = masks.party_;
@@ -184,7 +184,7 @@ Masks KeyExchange::finish(std::span<const std::string> signatures) && {
                       peer));
     }
     const std::string purpose =
-        fmt::format("muffle secure sum mask 1\nranks {} {}\n", std::min(me, peer), std::max(me, peer)) +
+        fmt::format("muffle secure sum mask 2\nparties {} {}\n", std::min(me, peer), std::max(me, peer)) +
         text_of(transcript_);
     hash(purpose, {shared.get(), kKeyBytes}, {keys.get() + kKeyBytes * peer, kKeyBytes});
   }

@@ -186,8 +186,7 @@ void make_site_key(const std::filesystem::path& folder, const std::string& name,
   out << fmt::format(
       "secret key  {}  (keep it on this site; readable by its owner only)\n"
       "public key  {}  {}\n"
-      "A line of the site roster is the party's number (in a job, the rank), then the public key file's "
-      "line: 0 {} {}\n",
+      "A line of the site roster is the party's number, then the public key file's line: 0 {} {}\n",
       secret.string(), open.string(), to_hex(key.public_key()), key.name(), to_hex(key.public_key()));
 }
 
@@ -222,8 +221,7 @@ SiteRoster SiteRoster::parse(std::string_view text, const std::string& source) {
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [party, entry] : found) {
     if (party != roster.parties())
-      throw ConfigError(fmt::format("{}: party {} (in a job, the rank) is missing from the roster.", source,
-                                    roster.parties()));
+      throw ConfigError(fmt::format("{}: party {} is missing from the roster.", source, roster.parties()));
     roster.entries_.push_back(std::move(entry));
   }
   if (roster.entries_.empty()) throw ConfigError(fmt::format("{}: the roster lists no party.", source));
@@ -236,9 +234,9 @@ SiteRoster SiteRoster::load(const std::filesystem::path& path) {
 
 void SiteRoster::require_parties(int taking_part) const {
   if (parties() == taking_part) return;
-  throw ConfigError(fmt::format(
-      "the site roster lists {} parties, but {} take part: every one (in a job, every rank) needs its line.",
-      parties(), taking_part));
+  throw ConfigError(
+      fmt::format("the site roster lists {} parties, but {} take part: every one needs its line.", parties(),
+                  taking_part));
 }
 
 std::map<std::string, int> SiteRoster::parties_by_site() const {

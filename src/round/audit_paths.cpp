@@ -56,8 +56,8 @@ class AuditedPath {
   AuditedPath(const embed::Embedder& embedder, std::unique_ptr<Together> together,
               const privacy::AggregationMode& mode)
       : embedder_(embedder),
-        terms_(Terms::of(embedder.plan.noise, mode)),
         together_(std::move(together)),
+        round_(agree_on_round({embedder.plan, mode, 1, "audit"}, *together_)),
         entropy_(privacy::os_entropy()) {
     require(privacy::ranks_of(mode) == together_->parties(),
             "an audit was planned for other ranks: this is a bug in muffle.");
@@ -66,25 +66,25 @@ class AuditedPath {
   Released release(data::RecordSource& records) {
     Released released = release_once(records);
     released.resize(embedder_.plan.size(), 0);
-    if (terms_.shares && terms_.shares->colluding > 0) take_off_curious_shares(released);
+    if (round_.shares && round_.shares->colluding > 0) take_off_curious_shares(released);
     return released;
   }
 
  private:
   bool curious() const {
-    return terms_.shares && together_->party() >= terms_.shares->ranks - terms_.shares->colluding;
+    return round_.shares && together_->party() >= round_.shares->ranks - round_.shares->colluding;
   }
 
   Released release_once(data::RecordSource& records) {
-    lockstep::Contributor role(terms_, together_->party());
-    agree_on_keys(role, *together_, "audit", nullptr);
+    lockstep::Contributor role(round_, together_->party());
+    agree_on_keys(role, *together_, nullptr);
     draw_shares(role, *together_, curious() ? static_cast<privacy::EntropySource&>(recorded_) : *entropy_,
                 [](std::string_view) {});
     role.embed(embed::embed_shard(embedder_, records, 1, {}));
     role.close();
     std::optional<lockstep::Coordinator> coordinator;
     if (together_->coordinates()) {
-      lockstep::Uncharged::draw_noise(coordinator.emplace(terms_), *entropy_);
+      lockstep::Uncharged::draw_noise(coordinator.emplace(round_), *entropy_);
       lockstep::Uncharged::go_on(role);
     }
     return sum_up(role, coordinator ? &*coordinator : nullptr, *together_).values;
@@ -94,7 +94,7 @@ class AuditedPath {
     std::vector<std::uint64_t> mine(embedder_.plan.size(), 0);
     if (curious()) {
       recorded_.replay(true);
-      const Released share = privacy::draw_noise(terms_.shares->shares, recorded_);
+      const Released share = privacy::draw_noise(round_.shares->shares, recorded_);
       recorded_.replay(false);
       mine.assign(share.begin(), share.end());
     }
@@ -104,8 +104,8 @@ class AuditedPath {
   }
 
   const embed::Embedder& embedder_;
-  Terms terms_;
   std::unique_ptr<Together> together_;
+  const lockstep::ProposedRound round_;
   std::unique_ptr<privacy::EntropySource> entropy_;
   CuriousEntropy recorded_;
 };

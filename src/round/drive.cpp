@@ -2,20 +2,32 @@
 
 #include <spdlog/spdlog.h>
 
+#include <optional>
 #include <utility>
+
+#include "muffle/core/hash.hpp"
 
 namespace muffle::round {
 
-void agree_on_keys(lockstep::Contributor& own, Together& together, const std::string& purpose,
-                   const crypto::SiteIdentity* identity) {
-  if (!privacy::is_masked(own.terms().mode)) return;
+lockstep::ProposedRound agree_on_round(lockstep::Proposal own, Together& together) {
+  std::string said;
+  together.agree("proposing the round", true, [&] {
+    if (together.coordinates()) said = lockstep::proposal_text(own);
+  });
+  said = together.from_coordinator(said);
+  std::optional<lockstep::ProposedRound> round;
+  together.agree("comparing the proposal of the round", true, [&] { round.emplace(std::move(own), said); });
+  spdlog::debug("release: round {}", to_hex(round->id));
+  return std::move(*round);
+}
+
+void agree_on_keys(lockstep::Contributor& own, Together& together, const crypto::SiteIdentity* identity) {
+  if (!privacy::is_masked(own.round().proposal.aggregation)) return;
   std::string message;
-  together.agree("making the key of the secure sum", true,
-                 [&] { message = own.begin_keys(purpose, identity); });
+  together.agree("making the key of the secure sum", true, [&] { message = own.begin_keys(identity); });
   std::vector<std::string> hellos = together.to_all(message);
   // Every party signs what it heard from all: if anybody was told anything else, the signatures do not fit.
-  together.agree("comparing the purpose of the secure sum", true,
-                 [&] { message = own.sign(std::move(hellos)); });
+  together.agree("comparing what the secure sum is of", true, [&] { message = own.sign(std::move(hellos)); });
   const std::vector<std::string> signatures = together.to_all(message);
   together.agree("checking the keys of the secure sum", true, [&] { own.agree_keys(signatures); });
   spdlog::debug("release: secure sum {}", own.name());
@@ -23,7 +35,7 @@ void agree_on_keys(lockstep::Contributor& own, Together& together, const std::st
 
 void draw_shares(lockstep::Contributor& own, Together& together, privacy::EntropySource& entropy,
                  const NamedHeartbeat& heartbeat) {
-  if (!own.terms().shares) return;
+  if (!own.round().shares) return;
   constexpr const char* kStep = "drawing the shares of the noise";
   together.agree(kStep, true, [&] { own.draw_share(entropy, [&] { heartbeat(kStep); }); });
 }
@@ -36,7 +48,7 @@ privacy::NoisySum sum_up(lockstep::Contributor& own, lockstep::Coordinator* coor
     if (coordinator != nullptr) noisy = coordinator->publish();
   };
   // Noise that came with the sums was in them; the coordinator's may still fail to be added.
-  if (own.terms().shares) {
+  if (own.round().shares) {
     publish();
   } else {
     together.agree("adding the noise", true, publish);

@@ -7,14 +7,14 @@
 
 namespace muffle::round::lockstep {
 
-Contributor::Contributor(Terms terms, int party) : terms_(std::move(terms)), party_(party) {
-  if (!privacy::is_masked(terms_.mode)) state_.become(KeysAgreed{});
+Contributor::Contributor(ProposedRound round, int party) : round_(std::move(round)), party_(party) {
+  if (!privacy::is_masked(round_.proposal.aggregation)) state_.become(KeysAgreed{});
 }
 
-const std::string& Contributor::begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity) {
+const std::string& Contributor::begin_keys(const crypto::SiteIdentity* identity) {
   state_.take<Proposed>("make its keys");
-  const crypto::MaskSpec spec{party_, privacy::ranks_of(terms_.mode), privacy::length_of(terms_.parts),
-                              purpose, identity};
+  const crypto::MaskSpec spec{party_, privacy::ranks_of(round_.proposal.aggregation), round_.length,
+                              round_.id, identity};
   return state_.become(KeysMade{crypto::KeyExchange(spec)}).exchange.hello();
 }
 
@@ -32,20 +32,20 @@ void Contributor::agree_keys(std::span<const std::string> signatures) {
 
 std::string Contributor::name() const {
   const auto* const keys = state_.get_if<KeysAgreed>();
-  return keys != nullptr && keys->masks ? keys->masks->round() : "";
+  return keys != nullptr && keys->masks ? keys->masks->name() : "";
 }
 
 void Contributor::draw_share(privacy::EntropySource& entropy, const Heartbeat& heartbeat) {
   const KeysAgreed& now = state_.in<KeysAgreed>("draw its share of the noise");
-  if (!terms_.shares || now.share) state_.refuse("draw a share of the noise twice, or without a plan");
+  if (!round_.shares || now.share) state_.refuse("draw a share of the noise twice, or without a plan");
   KeysAgreed keys = state_.take<KeysAgreed>("draw its share of the noise");
-  keys.share.emplace(terms_.shares->shares, entropy, heartbeat);
+  keys.share.emplace(round_.shares->shares, entropy, heartbeat);
   state_.become(std::move(keys));
 }
 
 void Contributor::embed(embed::PartialSum&& partial) {
   const KeysAgreed& now = state_.in<KeysAgreed>("embed records");
-  if (terms_.shares && !now.share) state_.refuse("embed records before its share of the noise is drawn");
+  if (round_.shares && !now.share) state_.refuse("embed records before its share of the noise is drawn");
   KeysAgreed keys = state_.take<KeysAgreed>("embed records");
   state_.become(Embedded{std::move(keys), std::move(partial)});
 }
@@ -92,14 +92,14 @@ void Coordinator::draw_noise(const release::Charge& /*charge*/, privacy::Entropy
 void Coordinator::draw(privacy::EntropySource* entropy, const Heartbeat& check_lost) {
   state_.take<Proposed>("draw the noise");
   Charged charged;
-  if (!terms_.shares) charged.noise.emplace(terms_.parts, *entropy, check_lost);
+  if (!round_.shares) charged.noise.emplace(round_.summed.noise.parts, *entropy, check_lost);
   state_.become(std::move(charged));
 }
 
 void Coordinator::take_total(std::vector<std::uint64_t>&& total, bool secure_noise) {
   Wiped<std::uint64_t> sums(std::move(total));
   Summed summed{state_.take<Charged>("take a total").noise, std::nullopt, {}};
-  if (terms_.shares) {
+  if (round_.shares) {
     // Read as two's complement, as NoiseVector::publish does.
     summed.noisy.is_private = secure_noise;
     summed.noisy.values.assign(sums.values.begin(), sums.values.end());

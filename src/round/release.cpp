@@ -42,6 +42,11 @@ bool ReleaseRun::to_the_end() {
   if (rounds_ > 1 && !job_.dry_run) take_up();
   start_ = std::chrono::steady_clock::now();
   const std::vector<comm::CollectiveUse> use_before = together_.use();
+  plan_sums();
+  telling_kept([&] {
+    propose();
+    return false;
+  });
   std::unique_ptr<data::RecordSource> source = prepare();
   if (job_.dry_run) return false;
   while (done_ < rounds_) {
@@ -92,6 +97,23 @@ void ReleaseRun::require_kept(bool holds) const {
       release::rounds_file(job_.file).string()));
 }
 
+void ReleaseRun::plan_sums() {
+  tell_noise(job_);
+  mode_ = plan_aggregation(together_, job_);
+  together_.agree("comparing with earlier rounds", true, [&] {
+    if (together_.coordinates()) require_same_sums();
+  });
+}
+
+void ReleaseRun::propose() {
+  number_ = done_ + 1;
+  if (number_ > 1) choose_tables();
+  // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
+  // party to party.
+  round_.emplace(agree_on_round(
+      {plan_, mode_, number_, together_.coordinates() ? job_.order().data_id : std::string()}, together_));
+}
+
 std::unique_ptr<data::RecordSource> ReleaseRun::prepare() {
   std::unique_ptr<data::RecordSource> source;
   if (!job_.dry_run) {
@@ -99,13 +121,8 @@ std::unique_ptr<data::RecordSource> ReleaseRun::prepare() {
     records_.heartbeat = [&] { heartbeat_("opening the shards"); };
     source = open_records();
     agree_on_records(together_, job_, source->shard_size());
-    if (done_ == 0) embedder_ = job_.make_embedder(plan_.of_round(1));
+    if (done_ == 0) embedder_ = job_.make_embedder(round_->summed);
   }
-  tell_noise(job_);
-  mode_ = plan_aggregation(together_, job_);
-  together_.agree("comparing with earlier rounds", true, [&] {
-    if (together_.coordinates()) require_same_sums();
-  });
   together_.agree("asking the privacy ledger", true, [&] {
     if (together_.coordinates()) ask_ledger(job_, done_ > 0);
   });
@@ -132,13 +149,10 @@ std::unique_ptr<data::RecordSource> ReleaseRun::open_records() {
 }
 
 bool ReleaseRun::make_round(std::unique_ptr<data::RecordSource>&& source) {
-  number_ = done_ + 1;
-  if (number_ > 1) choose_tables();
-  const release::ReleasePlan own = plan_.of_round(number_);
-  if (!embedder_) embedder_ = job_.make_embedder(own);
+  if (number_ == done_) propose();  // the first was, before there were records
+  if (!embedder_) embedder_ = job_.make_embedder(round_->summed);
   if (!source) source = open_records();
-  const Terms terms = Terms::of(own.noise, mode_);
-  lockstep::Contributor role(terms, together_.party());
+  lockstep::Contributor role(*round_, together_.party());
   agree_on_keys_and_shares(role);
   embed_records(role, *source);
   source.reset();
@@ -161,7 +175,7 @@ bool ReleaseRun::make_round(std::unique_ptr<data::RecordSource>&& source) {
     return true;
   }
   std::optional<lockstep::Coordinator> coordinator;
-  if (together_.coordinates()) coordinator.emplace(terms);
+  if (together_.coordinates()) coordinator.emplace(*round_);
   commit(role, coordinator ? &*coordinator : nullptr, transaction ? &*transaction : nullptr);
   return false;
 }
@@ -212,12 +226,7 @@ void ReleaseRun::agree_on_keys_and_shares(lockstep::Contributor& role) {
           load_roster(together_, job_)});
     });
   }
-  // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
-  // party to party.
-  const std::string data_id = together_.from_coordinator(together_.coordinates() ? job_.order().data_id : "");
-  std::string purpose = "release " + release::plan_hash(job_.plan) + " of data " + data_id;
-  if (number_ > 1) purpose += fmt::format(", round {}", number_);
-  agree_on_keys(role, together_, purpose, identity ? &*identity : nullptr);
+  agree_on_keys(role, together_, identity ? &*identity : nullptr);
   if (privacy::distributed(mode_) != nullptr) draw_shares(role, together_, *entropy(), heartbeat_);
 }
 

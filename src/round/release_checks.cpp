@@ -8,7 +8,7 @@
 
 #include "muffle/core/log.hpp"
 #include "muffle/core/text.hpp"
-#include "muffle/round/terms.hpp"
+#include "muffle/round/proposal.hpp"
 
 namespace muffle::round {
 namespace {
@@ -31,6 +31,13 @@ void require_same_entropy(Together& together, const ReleaseJob& job) {
                     "every rank draws a share of the noise: give it to all of them or to none. Nothing was "
                     "read."));
   }
+}
+
+void require_all_listed(const crypto::SiteRoster& roster, int ranks) {
+  if (roster.parties() == ranks) return;
+  throw ConfigError(
+      fmt::format("the site roster lists {} parties, but {} ranks take part: each of them needs its line.",
+                  roster.parties(), ranks));
 }
 
 }  // namespace
@@ -79,28 +86,30 @@ crypto::SiteRoster load_roster(const Together& together, const ReleaseJob& job) 
 
 privacy::AggregationMode plan_aggregation(Together& together, const ReleaseJob& job) {
   const privacy::NoisePlan& plan = job.plan.noise;
-  Terms terms;
+  privacy::AggregationMode mode;
+  std::optional<privacy::DistributedNoisePlan> shares;
   together.agree("planning the aggregation", true, [&] {
     std::optional<crypto::SiteRoster> roster;
     if (!job.aggregation.site_roster.empty()) roster = load_roster(together, job);
-    if (roster) roster->require_parties(together.parties());
-    terms = Terms::of(plan, job.aggregation.mode(together.parties(), roster ? &*roster : nullptr));
+    if (roster) require_all_listed(*roster, together.parties());
+    mode = job.aggregation.mode(together.parties(), roster ? &*roster : nullptr);
+    shares = lockstep::shares_of(plan, mode);
   });
-  if (terms.shares) require_same_entropy(together, job);
+  if (shares) require_same_entropy(together, job);
   std::optional<privacy::Guarantee> promised;
   if (job.secure_noise()) promised = {plan.epsilon, plan.delta, plan.noise_multiplier};
-  spdlog::info("release: {}", privacy::describe(terms.mode, promised));
-  if (!terms.shares) return terms.mode;
+  spdlog::info("release: {}", privacy::describe(mode, promised));
+  if (!shares) return mode;
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
     for (std::size_t r = 0; r < plan.parts[p].runs.size(); ++r) {
-      const privacy::NoiseRun& share = terms.shares->shares[p].runs[r];
+      const privacy::NoiseRun& share = shares->shares[p].runs[r];
       spdlog::info(
           "release: each rank's share has sigma {} lattice units; the released numbers carry {:.10g}, of "
           "which {} are needed",
-          share.sigma_lattice, terms.shares->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
+          share.sigma_lattice, shares->total_sigma(share), plan.parts[p].runs[r].sigma_lattice);
     }
   }
-  return terms.mode;
+  return mode;
 }
 
 void ask_ledger(const ReleaseJob& job, bool charged) {

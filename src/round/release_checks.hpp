@@ -16,7 +16,7 @@ void tell_noise(const ReleaseJob& job);
 
 crypto::SiteRoster load_roster(const Together& together, const ReleaseJob& job);
 
-/// How the parties' sums come together; says so.
+/// How the parties' sums are to come together; says so.
 privacy::AggregationMode plan_aggregation(Together& together, const ReleaseJob& job);
 
 /// The binding check is ReleaseTransaction::begin's; a job that fails there need not sum its records. At the

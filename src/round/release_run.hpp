@@ -36,8 +36,12 @@ class ReleaseRun {
   /// All parties go on after the rounds that the coordinator has kept.
   void take_up();
   void require_kept(bool holds) const;
-  /// Before the first of the rounds that are left: finds the records, agrees on their number, plans, asks the
-  /// ledger. @returns the records; nothing for a dry run.
+  /// Before the first of the rounds that are left, and before a record is looked for: how sums come together.
+  void plan_sums();
+  /// The next round: agrees on what it is. The coordinator has chosen what a later one counts.
+  void propose();
+  /// Before the first of the rounds that are left: finds the records, agrees on their number, asks the ledger.
+  /// @returns the records; nothing for a dry run.
   std::unique_ptr<data::RecordSource> prepare();
   /// What a release states of its sums holds for all its rounds.
   void require_same_sums();
@@ -77,6 +81,7 @@ class ReleaseRun {
   release::KeptRounds kept_;  ///< at the coordinator
   data::DataSpec records_;
   privacy::AggregationMode mode_;
+  std::optional<lockstep::ProposedRound> round_;  ///< the one at work
   std::string summed_;                       ///< release::summed_by(), at the coordinator
   std::optional<embed::Embedder> embedder_;  ///< of the next round, where it is there already
   std::chrono::steady_clock::time_point start_;

@@ -35,7 +35,7 @@ double seconds_of_sum(bool masked) {
           const auto start = Clock::now();
           if (masked) {
             crypto::KeyExchange keys(
-                {comm.rank(), kRanks, kNumbers, "bench", &sites[static_cast<std::size_t>(comm.rank())]});
+                {comm.rank(), kRanks, kNumbers, {}, &sites[static_cast<std::size_t>(comm.rank())]});
             const std::string signature = keys.sign(comm.all_gather(keys.hello()));
             std::move(keys).finish(comm.all_gather(signature)).apply(values);
           }

@@ -49,7 +49,7 @@ inline std::vector<crypto::SiteIdentity> make_sites(int parties) {
 struct MaskExchange {
   explicit MaskExchange(int parties, std::size_t length = 3, bool is_signed = false) {
     if (is_signed) sites = make_sites(parties);
-    for (int r = 0; r < parties; ++r) specs.push_back({r, parties, length, "c", nullptr});
+    for (int r = 0; r < parties; ++r) specs.push_back({r, parties, length, {7}, nullptr});
     for (int r = 0; r < parties && is_signed; ++r) specs[index(r)].identity = &sites[index(r)];
   }
   static std::size_t index(int party) { return static_cast<std::size_t>(party); }

@@ -92,13 +92,13 @@ std::vector<Vector> masked_vectors(int parties, Vector (*input)(int)) {
   return test::masked_vectors(parties, kLength, input);
 }
 
-TEST(MasksStat, WhatARankSendsIsUniformWhateverItHolds) {
+TEST(MasksStat, WhatAPartySendsIsUniformWhateverItHolds) {
   for (auto* input : {&zeros, &small_input, &random_input}) {
     for (const Vector& sent : masked_vectors(2, input)) EXPECT_TRUE(looks_uniform(sent));
   }
 }
 
-TEST(MasksStat, WhatARankSendsIsIndependentOfWhatItHolds) {
+TEST(MasksStat, WhatAPartySendsIsIndependentOfWhatItHolds) {
   const auto sent = masked_vectors(3, &random_input);
   for (int r = 0; r < 3; ++r)
     EXPECT_TRUE(looks_independent(sent[static_cast<std::size_t>(r)], random_input(r)));

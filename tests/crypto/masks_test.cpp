@@ -46,7 +46,7 @@ TEST(Masks, ChangeNoBitOfTheSum) {
 // Whoever sees the vectors of some parties, or their sum, sees neither their vectors nor the sum of these:
 // the masks shared with the parties outside cover each number. Only all parties together are bare. (A number
 // is covered with itself with probability 2^-64.)
-TEST(Masks, CoverEverySumOfSomeRanksButNotOfAll) {
+TEST(Masks, CoverEverySumOfSomePartiesButNotOfAll) {
   constexpr int kParties = 4;
   constexpr std::size_t kLength = 100;
   const auto masked =
@@ -69,8 +69,8 @@ TEST(Masks, AreNewInEachRound) {
   std::vector<Vector> sent;
   for (int i = 0; i < 2; ++i) {
     auto masks = MaskExchange(3, 500).run();
-    for (const Masks& m : masks) EXPECT_EQ(m.round(), masks[0].round());
-    names.push_back(masks[1].round());
+    for (const Masks& m : masks) EXPECT_EQ(m.name(), masks[0].name());
+    names.push_back(masks[1].name());
     sent.push_back(contribution(1, 500));
     std::move(masks[1]).apply(sent.back());
   }
@@ -137,7 +137,7 @@ TEST(KeyExchange, AKeyExchangedInTheMiddleIsFoundOut) {
 }
 
 // The same, but shown to everybody, the sender included: it must not sign the foreign key as its own.
-TEST(KeyExchange, ARankNoticesThatItsOwnKeyWasChanged) {
+TEST(KeyExchange, APartyNoticesThatItsOwnKeyWasChanged) {
   for (const bool is_signed : {false, true}) {
     MaskExchange exchange(3, 3, is_signed);
     exchange.hellos_sent = [](auto& all) { all.at(1).replace(kKeyAt, 32, 32, '\x42'); };
@@ -192,18 +192,18 @@ TEST(KeyExchange, EveryByteOfAHelloCounts) {
   says(8, "its place or the number");
   says(12, "its place or the number");
   says(16, "7 numbers instead of 3");
-  says(24, "configuration's hash");
+  says(24, "another proposal");
   says(56, "site roster differs");
   says(kHelloBytes, "no greeting");
 }
 
-TEST(KeyExchange, RanksThatWantDifferentThingsAreRefused) {
-  MaskExchange contexts(3), few(3);
-  contexts.specs[2].context = "d";
-  expect_fails(contexts, ExitCode::kProtocol, {"configuration's hash", "Nothing was revealed"});
+TEST(KeyExchange, PartiesThatWantDifferentThingsAreRefused) {
+  MaskExchange rounds(3), few(3);
+  rounds.specs[2].round[31] ^= 1;
+  expect_fails(rounds, ExitCode::kProtocol, {"another proposal", "Nothing was revealed"});
   few.hellos_heard = [](int, auto& all) { all.pop_back(); };
   expect_fails(few, ExitCode::kInvariant, {"missing"});
-  KeyExchange unsigned_keys({0, 1, 3, "c", nullptr});
+  KeyExchange unsigned_keys({0, 1, 3, {}, nullptr});
   expect_error(ExitCode::kInvariant, {"before they were compared"},
                [&] { std::move(unsigned_keys).finish({}); });
 }

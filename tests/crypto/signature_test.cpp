@@ -35,7 +35,7 @@ TEST(Signature, IsNotOneOfASecureSumOrOfTheBareHash) {
   const SiteKey key = SiteKey::generate("clinic-1");
   ReleaseSignature s = parse_signature(sign_release(key, "bytes"), "x.sig");
   for (const std::string& other :
-       {s.artifact_sha256, "muffle secure sum signature 1\nrank 0\n" + s.artifact_sha256,
+       {s.artifact_sha256, "muffle secure sum signature 2\nparty 0\n" + s.artifact_sha256,
         "signer clinic-1\nsha256 " + s.artifact_sha256 + "\n"}) {
     s.signature = key.sign(other);
     expect_error(ExitCode::kProtocol, {"forged"}, [&] { check_signature(s, "bytes", "x"); });

@@ -115,7 +115,7 @@ TEST(SiteKeyTest, NamesAreChecked) {
 
 const std::string kKeyA(64, 'a'), kKeyB(64, 'b');
 
-TEST(SiteRosterTest, ReadsRanksInAnyOrder) {
+TEST(SiteRosterTest, ReadsPartiesInAnyOrder) {
   const SiteRoster roster =
       SiteRoster::parse("# three parties, two sites\n\n2 south " + kKeyB + "\n0\tnorth  " + kKeyA +
                             " # head office\r\n1 north " + kKeyA,
@@ -143,8 +143,8 @@ TEST(SiteRosterTest, ProblemsNameTheLine) {
   const std::string first = "0 a " + kKeyA + "\n";
   refuse("", {"sites.txt", "no party"});
   refuse("# nothing\n", {"no party"});
-  refuse("1 a " + kKeyA, {"party 0 (in a job, the rank) is missing"});
-  refuse(first + "2 b " + kKeyB, {"party 1 (in a job, the rank) is missing"});
+  refuse("1 a " + kKeyA, {"party 0 is missing"});
+  refuse(first + "2 b " + kKeyB, {"party 1 is missing"});
   refuse(first + "0 a " + kKeyA, {"line 2", "twice"});
   refuse(first + "1 a " + kKeyB, {"line 2", "share a name or a key"});
   refuse(first + "1 b " + kKeyA, {"line 2", "share a name or a key"});

@@ -43,7 +43,7 @@ signed_shares() {
 }
 
 refusals() {
-  expect_error 78 'roster lists 3 parties, but 2' 2 release "${small[@]}" "${keys[@]}"
+  expect_error 78 'roster lists 3 parties, but 2 ranks' 2 release "${small[@]}" "${keys[@]}"
   expect_error 78 'needs privacy.secure_aggregation' 2 release "${small[@]}" --distributed-noise
   expect_error 78 'number from 0 to 1' 2 release "${small[@]}" --secure-aggregation --distributed-noise --set privacy.colluding_ranks=2
   expect_error 78 'number from 0 to 0' 1 release "${small[@]}" --secure-aggregation --distributed-noise

@@ -15,6 +15,7 @@
 
 #include "muffle/round/audit_paths.hpp"
 #include "round/audit_case.hpp"
+#include "support/expect_error.hpp"
 #include "support/thread_comm.hpp"
 #include "support/tier.hpp"
 
@@ -99,10 +100,16 @@ TEST(AuditPathsStat, EveryMutantExceedsItsClaim) {
   const Embedder third = with_noise(c->embedder, with_sigma(c->noise(), 1 / std::sqrt(3.0)));
   exceeds("shares that forget the curious", 3,
           [&](comm::HostComm& comm) { return real_release(third, comm, mode_of(3, true, 2)); });
-  // Only root draws a share.
+}
+
+// Ranks that would leave out their share, or draw a smaller one, by another plan.
+TEST(AuditPathsStat, ARankWithAPlanOfItsOwnTakesNoPart) {
+  const auto c = make_case({});
   const Embedder silent = with_noise(c->embedder, with_sigma(c->noise(), 1e-6));
-  exceeds("ranks that leave out their share", 4, [&](comm::HostComm& comm) {
-    return real_release(comm.is_root() ? c->embedder : silent, comm, mode_of(4, true));
+  test::run_thread_ranks(4, [&](comm::HostComm& comm) {
+    test::expect_error(ExitCode::kProtocol, {"another round", "sigma_lattice"}, [&] {
+      (void)real_release(comm.is_root() ? c->embedder : silent, comm, mode_of(4, true));
+    });
   });
 }
 

@@ -29,7 +29,7 @@ using Steps = std::map<std::string, std::function<void(Role&)>>;
 /// Every step of a contributor, alone in a round of its own.
 const Steps<Contributor>& contributors() {
   static const Steps<Contributor> all{
-      {"begin_keys", [](Contributor& c) { c.begin_keys("test", nullptr); }},
+      {"begin_keys", [](Contributor& c) { c.begin_keys(nullptr); }},
       {"sign", [](Contributor& c) { c.sign({"x"}); }},
       {"agree_keys", [](Contributor& c) { c.agree_keys(std::vector<std::string>{""}); }},
       {"draw_share", [](Contributor& c) { c.draw_share(*test::entropy_at(0), {}); }},
@@ -58,19 +58,19 @@ const std::vector<std::string> kContributors{"proposed", "keys made", "keys sign
 const std::vector<std::string> kCoordinators{"proposed", "charged", "summed", "published"};
 
 std::unique_ptr<Contributor> contributor_in(const std::string& state, bool distributed) {
-  auto c = std::make_unique<Contributor>(test::terms_of(1, true, distributed), 0);
+  auto c = std::make_unique<Contributor>(test::round_of(1, true, distributed), 0);
   if (state == "kept") {
     c->keep();
     return c;
   }
   if (state == "failed") {
-    c->begin_keys("test", nullptr);
+    c->begin_keys(nullptr);
     EXPECT_ANY_THROW(c->sign({}));
     return c;
   }
   std::string message;
   const std::vector<std::function<void()>> way{
-      [&] { message = c->begin_keys("test", nullptr); },
+      [&] { message = c->begin_keys(nullptr); },
       [&] { message = c->sign({message}); },
       [&] { c->agree_keys(std::vector{message}); },
       [&] {
@@ -86,7 +86,7 @@ std::unique_ptr<Contributor> contributor_in(const std::string& state, bool distr
 }
 
 std::unique_ptr<Coordinator> coordinator_in(const std::string& state, bool distributed) {
-  auto c = std::make_unique<Coordinator>(test::terms_of(1, true, distributed));
+  auto c = std::make_unique<Coordinator>(test::round_of(1, true, distributed));
   for (const char* const step : {"draw_noise", "take_total", "publish"})
     if (c->state() != state) coordinators().at(step)(*c);
   return c;
@@ -137,7 +137,7 @@ TEST(LockstepContributor, HasItsShareOfTheNoiseBeforeRecordsAreEmbedded) {
 }
 
 TEST(LockstepContributor, OfAnotherPartyHearsOfNoCharge) {
-  Contributor elsewhere(test::terms_of(2, false), 1);
+  Contributor elsewhere(test::round_of(2, false), 1);
   EXPECT_EQ(elsewhere.state(), "keys agreed") << "nothing is masked";
   contributors().at("embed")(elsewhere);
   elsewhere.close();
@@ -189,7 +189,7 @@ TEST(LockstepContributor, HoldsOffARequestToStopFromItsClosingToItsEnd) {
 
 TEST(LockstepContributor, NamesItsMaskedRound) {
   EXPECT_EQ(contributor_in("keys agreed", false)->name().size(), 16u);
-  EXPECT_EQ(Contributor(test::terms_of(1, false), 0).name(), "");
+  EXPECT_EQ(Contributor(test::round_of(1, false), 0).name(), "");
 }
 
 TEST(LockstepCoordinator, TakesEachStepInItsStateAlone) {
@@ -219,7 +219,7 @@ TEST(LockstepCoordinator, FailsWithTheStepThatFails) {
     void fill(std::span<std::byte>) override { throw InvariantError("entropy is stuck"); }
     bool is_secure() const override { return true; }
   } stuck;
-  Coordinator drawing(test::terms_of(1, true));
+  Coordinator drawing(test::round_of(1, true));
   EXPECT_THROW(drawing.draw_noise(a_charge(), &stuck, {}), InvariantError);
   EXPECT_EQ(drawing.state(), "failed");
   expect_refused(drawing, coordinators(), {});

@@ -103,16 +103,16 @@ std::vector<std::uint64_t> sums_of_site(const Records& records, std::size_t site
 /// noise.
 std::vector<std::uint64_t> by_job(const Records& records) {
   const auto together = make_together(test::world());
-  const Terms terms =
-      Terms::of(records.plan.noise, privacy::DistributedNoise{test::world().size(), kParties.colluding});
-  lockstep::Contributor own(terms, together->party());
-  agree_on_keys(own, *together, "one sum", nullptr);
+  const lockstep::ProposedRound round = agree_on_round(
+      {records.plan, privacy::DistributedNoise{test::world().size(), kParties.colluding}}, *together);
+  lockstep::Contributor own(round, together->party());
+  agree_on_keys(own, *together, nullptr);
   draw_shares(own, *together, *test::entropy_at(together->party()), [](std::string_view) {});
   own.embed(embed::TestAccess::make(sums_of_site(records, static_cast<std::size_t>(together->party()))));
   const privacy::NoisySum noisy = test::finish(own, *together);
   std::vector<std::uint64_t> out(noisy.values.begin(), noisy.values.end());
   for (int s = 0; s < together->parties() && together->coordinates(); ++s) {
-    const auto noise = privacy::draw_noise(terms.shares->shares, *test::entropy_at(s));
+    const auto noise = privacy::draw_noise(round.shares->shares, *test::entropy_at(s));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] -= static_cast<std::uint64_t>(noise[i]);
   }
   return out;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,8 +39,17 @@ inline privacy::AggregationMode mode_of(int sites, bool masked, bool distributed
   return privacy::SingleCoordinator{sites};
 }
 
-inline round::Terms terms_of(int sites, bool masked, bool distributed = false, int colluding = 0) {
-  return round::Terms::of(noise_of(), mode_of(sites, masked, distributed, colluding));
+inline round::lockstep::Proposal proposal_of(const privacy::NoisePlan& noise,
+                                             const privacy::AggregationMode& mode) {
+  release::ReleasePlan plan;
+  plan.noise = noise;
+  return {std::move(plan), mode, 1, "records"};
+}
+
+inline round::lockstep::ProposedRound round_of(int sites, bool masked, bool distributed = false,
+                                               int colluding = 0) {
+  return round::lockstep::ProposedRound(
+      proposal_of(noise_of(), mode_of(sites, masked, distributed, colluding)));
 }
 
 inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {
@@ -46,9 +57,8 @@ inline std::unique_ptr<privacy::EntropySource> entropy_at(int site) {
 }
 
 /// From its beginning to embedded, with contribution(party) as this party's sums.
-inline void embed(round::lockstep::Contributor& own, round::Together& together,
-                  const std::string& purpose = "test", const crypto::SiteIdentity* identity = nullptr) {
-  round::agree_on_keys(own, together, purpose, identity);
+inline void embed(round::lockstep::Contributor& own, round::Together& together) {
+  round::agree_on_keys(own, together, nullptr);
   round::draw_shares(own, together, *entropy_at(together.party()), [](std::string_view) {});
   own.embed(embed::TestAccess::make(contribution(together.party(), kNumbers)));
 }
@@ -59,29 +69,29 @@ inline privacy::NoisySum finish(round::lockstep::Contributor& own, round::Togeth
   std::optional<round::lockstep::Coordinator> coordinator;
   if (together.coordinates()) {
     const release::Charge charge = release::TestAccess::charge();
-    coordinator.emplace(own.terms()).draw_noise(charge, entropy_at(0).get(), {});
+    coordinator.emplace(own.round()).draw_noise(charge, entropy_at(0).get(), {});
     own.note_charge(charge);
   }
   return round::sum_up(own, coordinator ? &*coordinator : nullptr, together);
 }
 
 /// All of a round. @returns the released numbers, at the coordinator.
-inline privacy::NoisySum run_round(round::Together& together, round::Terms terms) {
-  round::lockstep::Contributor own(std::move(terms), together.party());
+inline privacy::NoisySum run_round(round::Together& together, const round::lockstep::ProposedRound& round) {
+  round::lockstep::Contributor own(round, together.party());
   embed(own, together);
   return finish(own, together);
 }
 
 /// What comes out: the sums, with the coordinator's noise or every party's share.
-inline std::vector<std::int64_t> expected_release(int sites, const round::Terms& terms) {
+inline std::vector<std::int64_t> expected_release(int sites, const round::lockstep::ProposedRound& round) {
   std::vector<std::uint64_t> sum(kNumbers, 0);
   for (int s = 0; s < sites; ++s) add_to(sum, contribution(s, kNumbers));
   const auto add_noise = [&](const std::vector<privacy::NoisePart>& parts, int site) {
     const auto noise = privacy::draw_noise(parts, *entropy_at(site));
     for (std::size_t i = 0; i < kNumbers; ++i) sum[i] += static_cast<std::uint64_t>(noise[i]);
   };
-  if (!terms.shares) add_noise(terms.parts, 0);
-  for (int s = 0; s < sites && terms.shares; ++s) add_noise(terms.shares->shares, s);
+  if (!round.shares) add_noise(round.summed.noise.parts, 0);
+  for (int s = 0; s < sites && round.shares; ++s) add_noise(round.shares->shares, s);
   return {sum.begin(), sum.end()};
 }
 

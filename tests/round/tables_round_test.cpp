@@ -34,9 +34,9 @@ class TablesRound : public testing::TestWithParam<int> {
                        static_cast<std::size_t>(owners));
   }
 
-  privacy::NoisySum release(Together& together, const Terms& terms) const {
-    lockstep::Contributor own(terms, together.party());
-    agree_on_keys(own, together, "test", nullptr);
+  privacy::NoisySum release(Together& together, const lockstep::ProposedRound& round) const {
+    lockstep::Contributor own(round, together.party());
+    agree_on_keys(own, together, nullptr);
     draw_shares(own, together, *test::entropy_at(together.party()), [](std::string_view) {});
     test::MemorySource source(records_, shard(together.party()));
     own.embed(embed::embed_shard(embedder_, source, 1, {}));
@@ -44,15 +44,15 @@ class TablesRound : public testing::TestWithParam<int> {
   }
 
   /// What is left of the released numbers without the noise, which is known as its seeds are.
-  static std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy, const Terms& terms,
-                                                  int sites) {
+  static std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy,
+                                                  const lockstep::ProposedRound& round, int sites) {
     std::vector<std::uint64_t> sums(noisy.values.begin(), noisy.values.end());
     const auto take_off = [&](const std::vector<privacy::NoisePart>& parts, int site) {
       const auto noise = privacy::draw_noise(parts, *test::entropy_at(site));
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] -= static_cast<std::uint64_t>(noise[i]);
     };
-    if (!terms.shares) take_off(terms.parts, 0);
-    for (int s = 0; s < sites && terms.shares; ++s) take_off(terms.shares->shares, s);
+    if (!round.shares) take_off(round.summed.noise.parts, 0);
+    for (int s = 0; s < sites && round.shares; ++s) take_off(round.shares->shares, s);
     return sums;
   }
 };
@@ -61,12 +61,13 @@ TEST_P(TablesRound, TheSumsAreTheSameInEveryMode) {
   const int sites = GetParam();
   for (const auto& mode : {std::pair{false, false}, {true, false}, {true, true}}) {
     const bool masked = mode.first, distributed = mode.second;
-    const Terms terms = Terms::of(test::noise_of(sums_.size()), test::mode_of(sites, masked, distributed));
+    const lockstep::ProposedRound round(
+        test::proposal_of(test::noise_of(sums_.size()), test::mode_of(sites, masked, distributed)));
     test::run_thread_ranks(sites, [&](comm::HostComm& comm) {
-      const privacy::NoisySum noisy = release(*make_together(comm), terms);
+      const privacy::NoisySum noisy = release(*make_together(comm), round);
       if (!comm.is_root()) return;
       EXPECT_NE(std::vector<std::uint64_t>(noisy.values.begin(), noisy.values.end()), sums_);
-      EXPECT_EQ(without_noise(noisy, terms, sites), sums_)
+      EXPECT_EQ(without_noise(noisy, round, sites), sums_)
           << "masked " << masked << ", shares " << distributed;
     });
   }

@@ -59,40 +59,59 @@ void a_step_that_fails_at_one_party_fails_at_all(Together& t) {
 
 void a_round_releases_the_noisy_sum(Together& t) {
   for (const bool masked : {false, true}) {
-    const round::Terms terms = terms_of(t.parties(), masked);
-    const privacy::NoisySum noisy = run_round(t, terms);
+    const round::lockstep::ProposedRound round = round_of(t.parties(), masked);
+    const privacy::NoisySum noisy = run_round(t, round);
     EXPECT_EQ(noisy.values,
-              t.coordinates() ? expected_release(t.parties(), terms) : std::vector<std::int64_t>());
+              t.coordinates() ? expected_release(t.parties(), round) : std::vector<std::int64_t>());
     EXPECT_EQ(noisy.is_private, !t.coordinates()) << "seeded noise";
   }
 }
 
 void every_partys_share_is_in_the_release(Together& t) {
   for (int colluding = 0; colluding < t.parties(); ++colluding) {
-    const round::Terms terms = terms_of(t.parties(), true, true, colluding);
-    const privacy::NoisySum noisy = run_round(t, terms);
+    const round::lockstep::ProposedRound round = round_of(t.parties(), true, true, colluding);
+    const privacy::NoisySum noisy = run_round(t, round);
     EXPECT_EQ(noisy.values,
-              t.coordinates() ? expected_release(t.parties(), terms) : std::vector<std::int64_t>());
+              t.coordinates() ? expected_release(t.parties(), round) : std::vector<std::int64_t>());
     EXPECT_EQ(noisy.is_private, !t.coordinates()) << "seeded noise";
   }
 }
 
 void what_leaves_a_party_is_masked(Together& inner) {
   MeddledTogether t(inner);
-  run_round(t, terms_of(t.parties(), true));
+  run_round(t, round_of(t.parties(), true));
   ASSERT_EQ(t.sent.size(), 1u);
   for (std::size_t i = 0; i < kNumbers; ++i)
     EXPECT_EQ(t.sent[0][i] == contribution(t.party(), kNumbers)[i], t.parties() == 1);
 }
 
-void parties_with_different_purposes_do_not_sum(Together& inner) {
+void all_take_part_in_the_coordinators_proposal(Together& t) {
+  round::lockstep::Proposal own = proposal_of(noise_of(), mode_of(t.parties(), true));
+  const round::lockstep::ProposedRound expected(own);
+  if (!t.coordinates()) own.data_id = "a party's own word for it";
+  const round::lockstep::ProposedRound round = round::agree_on_round(own, t);
+  EXPECT_EQ(round.id, expected.id);
+  EXPECT_EQ(round.proposal.data_id, "records");
+}
+
+void a_party_with_another_proposal_ends_the_round(Together& t) {
+  for (int other = 1; other < t.parties(); ++other) {
+    round::lockstep::Proposal own = proposal_of(noise_of(), mode_of(t.parties(), true));
+    own.plan.records = t.party() == other ? 12 : 11;
+    expect_error(ExitCode::kProtocol,
+                 {"another round", "plan.records (11 there, 12 here)", "Nothing was read"},
+                 [&] { round::agree_on_round(own, t); });
+  }
+}
+
+void parties_of_different_rounds_do_not_sum(Together& inner) {
   MeddledTogether t(inner);
-  Contributor own(terms_of(t.parties(), true), t.party());
-  const auto agree = [&] {
-    round::agree_on_keys(own, t, t.party() == t.parties() - 1 ? "another" : "this", nullptr);
-  };
+  round::lockstep::Proposal proposal = proposal_of(noise_of(), mode_of(t.parties(), true));
+  if (t.party() == t.parties() - 1) proposal.data_id = "others";
+  Contributor own(round::lockstep::ProposedRound(proposal), t.party());
+  const auto agree = [&] { round::agree_on_keys(own, t, nullptr); };
   if (t.parties() == 1) return agree();
-  expect_error(ExitCode::kProtocol, {"configuration's hash", "Nothing was revealed"}, agree);
+  expect_error(ExitCode::kProtocol, {"another proposal", "Nothing was revealed"}, agree);
   EXPECT_THROW(own.embed(embed::TestAccess::make(contribution(t.party(), kNumbers))), InvariantError);
   EXPECT_TRUE(t.sent.empty());
   a_round_releases_the_noisy_sum(t);  // nothing is broken
@@ -109,7 +128,9 @@ const std::vector<TogetherCase>& together_cases() {
       {"ARoundReleasesTheNoisySum", a_round_releases_the_noisy_sum},
       {"EveryPartysShareIsInTheRelease", every_partys_share_is_in_the_release},
       {"WhatLeavesAPartyIsMasked", what_leaves_a_party_is_masked},
-      {"PartiesWithDifferentPurposesDoNotSum", parties_with_different_purposes_do_not_sum},
+      {"AllTakePartInTheCoordinatorsProposal", all_take_part_in_the_coordinators_proposal},
+      {"APartyWithAnotherProposalEndsTheRound", a_party_with_another_proposal_ends_the_round},
+      {"PartiesOfDifferentRoundsDoNotSum", parties_of_different_rounds_do_not_sum},
   };
   return cases;
 }

@@ -102,8 +102,8 @@ TEST(Meddling, ASiteWhoseComplaintIsSuppressedSendsNothing) {
       if (which == kHellos && t.coordinates()) all.at(1).at(16) ^= 1;  // another length
       if (which != kHellos && which != kSignatures) std::fill(all.begin(), all.end(), "");
     };
-    Contributor own(test::terms_of(3, true), t.party());
-    agree_on_keys(own, t, "test", nullptr);
+    Contributor own(test::round_of(3, true), t.party());
+    agree_on_keys(own, t, nullptr);
     if (t.coordinates()) {
       EXPECT_EQ(own.state(), "failed");
       test::expect_error(ExitCode::kInvariant, {"failed", "nothing was sent"},
@@ -119,7 +119,7 @@ TEST(LostSite, AfterTheKeysEndsTheRoundWithNothingRevealed) {
   test::run_thread_ranks(4, [&](comm::HostComm& comm) {
     const auto inner = make_together(comm);
     test::MeddledTogether t(*inner);
-    Contributor own(test::terms_of(4, true), t.party());
+    Contributor own(test::round_of(4, true), t.party());
     test::embed(own, t);
     if (t.party() == 3) return;  // lost after the keys were exchanged
     EXPECT_THROW(test::finish(own, t), CommError);
@@ -141,7 +141,7 @@ TEST(LostSite, ThatNeverComesIsNamedBeforeAnythingIsSent) {
   std::atomic<int> ended = 0;
   test::run_thread_ranks(3, [&](comm::HostComm& comm) {
     if (comm.rank() == 1) return;
-    Contributor own(test::terms_of(3, true), comm.rank());
+    Contributor own(test::round_of(3, true), comm.rank());
     test::expect_error(ExitCode::kPeer, {"rank 1"}, [&] { test::embed(own, *make_together(comm)); });
     ++ended;
   });

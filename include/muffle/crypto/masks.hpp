@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "muffle/crypto/pair_keys.hpp"
 #include "muffle/crypto/site_keys.hpp"
 
 namespace muffle::crypto {
@@ -21,8 +22,8 @@ inline constexpr std::uint64_t kMaxMaskedLength = std::uint64_t{1} << 35;
 /// of dropped parties). One party alone has no masks: there is nobody to hide from.
 class Masks {
  public:
-  /// Names the round in logs; public. 16 hexadecimal digits.
-  const std::string& round() const { return round_; }
+  /// Names the exchange of keys that they are of, in logs; public. 16 hexadecimal digits.
+  const std::string& name() const { return name_; }
 
   /// Adds the masks, in place, and wipes the keys: masks are never used twice.
   /// @throws InvariantError  another length, or a second use; `values` is as it was.
@@ -34,16 +35,14 @@ class Masks {
 
   SecretBytes keys_;  ///< 32 bytes for each party (this party's own are unused)
   std::size_t party_ = 0, parties_ = 0, length_ = 0;
-  std::string round_;
+  std::string name_;
 };
 
-/// What the parties agree on before they share keys. They are counted from 0; in a job they are its ranks.
+/// What the parties agree on before they share keys. They are counted from 0.
 struct MaskSpec {
   int party = 0, parties = 1;
   std::size_t length = 0;  ///< numbers in each party's vector, the same at all parties
-  /// Public text that ties the keys to their purpose, such as the configuration's hash; the same at all
-  /// parties.
-  std::string context;
+  RoundId round{};         ///< what the keys are for: the same at all parties
   /// Signs this party's key and checks the others'. Null: keys are not signed, which protects against those
   /// who watch, not against those who meddle. At all parties or at none. Outlives the exchange.
   const SiteIdentity* identity = nullptr;

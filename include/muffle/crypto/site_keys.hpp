@@ -93,8 +93,7 @@ struct SignerKey {
 class SiteRoster {
  public:
   /// Text: one line a party, "PARTY SITE PUBLIC-KEY-IN-HEX"; '#' begins a comment. Each party once, from 0;
-  /// in a job, a party is a rank. A site may hold several, always with the same key; no two sites share a
-  /// key.
+  /// a site may hold several, always with the same key; no two sites share a key.
   /// @throws ConfigError naming the source and the line.
   static SiteRoster parse(std::string_view text, const std::string& source);
   /// @throws IoError, ConfigError.

@@ -14,6 +14,7 @@ namespace muffle::round {
 /// root's, and zeros elsewhere. Site keys are not used, and no ledger: the records are made up.
 /// @param embedder, job  outlive the function. @param mode  of job.size() ranks
 /// @throws ConfigError  the mode is impossible (privacy::require_valid, privacy::plan_distributed_noise).
+/// @throws ProtocolError  ranks would draw other noise, or embed otherwise, than root.
 embed::ReleaseFunction real_release(const embed::Embedder& embedder, comm::HostComm& job,
                                     const privacy::AggregationMode& mode);
 

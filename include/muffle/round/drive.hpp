@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "muffle/round/lockstep.hpp"
 #include "muffle/round/together.hpp"
 
@@ -10,13 +8,20 @@ namespace muffle::round {
 // One round of parties who are all there at once: the one way for `muffle release` and for the audit that
 // attacks it. Collective.
 
+/// Before anything else: the coordinator's proposal goes to all parties, each of which would propose the
+/// same.
+/// @param own  what this party proposes by its own configuration. Its data id counts at the coordinator
+/// alone.
+/// @throws ProtocolError  at all parties: somebody's proposal is another one; names what differs.
+/// @throws ConfigError  the mode is impossible.
+lockstep::ProposedRound agree_on_round(lockstep::Proposal own, Together& together);
+
 /// Where sums are masked: from proposed to keys agreed; else nothing happens. Before private records are
 /// read: whatever is wrong with keys shows here.
-/// @param purpose  what the sum is for; the same at all parties. @param identity  null: keys are not signed.
+/// @param identity  null: keys are not signed.
 /// @throws ProtocolError, ConfigError  at all parties. @throws CommError  a party is lost; nothing was
 /// revealed.
-void agree_on_keys(lockstep::Contributor& own, Together& together, const std::string& purpose,
-                   const crypto::SiteIdentity* identity);
+void agree_on_keys(lockstep::Contributor& own, Together& together, const crypto::SiteIdentity* identity);
 
 /// Where every party has a share of the noise, draws it; else nothing happens.
 void draw_shares(lockstep::Contributor& own, Together& together, privacy::EntropySource& entropy,

@@ -14,13 +14,18 @@
 #include "muffle/embed/embedding.hpp"
 #include "muffle/privacy/release.hpp"
 #include "muffle/release/charged_document.hpp"
+#include "muffle/round/proposal.hpp"
 #include "muffle/round/role_state.hpp"
-#include "muffle/round/terms.hpp"
 
 /// One aggregation round of parties who are all there at once, such as the ranks of a job, from the exchange
 /// of keys to the noisy total (docs/explanation/secure-aggregation.md): its two roles. As everybody is there,
 /// contribution and opening are one vector. A role knows what exists when, and sends nothing: whoever drives
 /// it (drive.hpp, release()) carries its messages by a Together. For steps and failures see RoleState.
+///
+/// The order is a job's own, of the pieces that institutions have too (Covered, Charge, NoisySum, RoleState).
+/// There (apart.hpp) a site is charged by its own ledger before it draws, alone, and what it then sends waits
+/// for nobody; here one ledger is charged for all, once all have embedded, so that a bad record or a lost
+/// party costs nothing, and a party that has no ledger sends once it has heard the coordinator's verdict.
 namespace muffle::round::lockstep {
 
 /// round/audit_paths.cpp alone has it: there is no other way past a charge.
@@ -40,20 +45,20 @@ struct Uncharged;
 class Contributor {
  public:
   /// @param party  0 coordinates
-  Contributor(Terms terms, int party);
+  Contributor(ProposedRound round, int party);
   Contributor& operator=(Contributor&&) = delete;
 
-  const Terms& terms() const { return terms_; }
+  const ProposedRound& round() const { return round_; }
   /// "keys agreed".
   std::string_view state() const { return state_.name(); }
 
-  /// Keys, as three messages to all parties. @returns what this party sends.
-  /// @param purpose  ties the keys to this round; the same at all parties  @param identity  null: not signed
+  /// Keys, bound to the proposal, as three messages to all parties. @returns what this party sends.
+  /// @param identity  null: not signed
   /// @throws ProtocolError, ConfigError  as crypto::KeyExchange.
-  const std::string& begin_keys(const std::string& purpose, const crypto::SiteIdentity* identity);
+  const std::string& begin_keys(const crypto::SiteIdentity* identity);
   std::string sign(std::vector<std::string> hellos);
   void agree_keys(std::span<const std::string> signatures);
-  /// Names the masked round in logs; empty where nothing is masked.
+  /// Names this exchange of keys in logs; empty where nothing is masked.
   std::string name() const;
 
   /// Where every party has a share of the noise: before records are embedded, so that the sampler has nothing
@@ -114,7 +119,7 @@ class Contributor {
     static constexpr std::string_view kName = "kept";
   };
 
-  Terms terms_;
+  ProposedRound round_;
   int party_;
   RoleState<Proposed, KeysMade, KeysSigned, KeysAgreed, Embedded, Closed, Charged, Sent, Kept> state_;
 };
@@ -124,7 +129,7 @@ class Contributor {
 ///   proposed --draw_noise--> charged --take_total--> summed --publish--> published
 class Coordinator {
  public:
-  explicit Coordinator(Terms terms) : terms_(std::move(terms)) {}
+  explicit Coordinator(ProposedRound round) : round_(std::move(round)) {}
   Coordinator& operator=(Coordinator&&) = delete;
 
   std::string_view state() const { return state_.name(); }
@@ -162,7 +167,7 @@ class Coordinator {
     static constexpr std::string_view kName = "published";
   };
 
-  Terms terms_;
+  ProposedRound round_;
   RoleState<Proposed, Charged, Summed, Published> state_;
 };
 
