@@ -4,7 +4,7 @@
 A room is a folder src/ROOM with its muffle_room(... DEPENDS ...) and include/muffle/ROOM. It includes headers of itself and of the rooms
 that it links, directly or through others, and nobody else's; it links only rooms that come before it in src/CMakeLists.txt. What is after
 the release (model, train, synth) reaches no room that sees a record. A file hashes, or calls bytes or a file public, only if HASHES_ALLOWED
-says what and why; none in rooms that see records, but those in HASHES_BESIDE_RECORDS, which read none. That each kind of mistake is found is shown on copies of the tree.
+says what and why; none in rooms that see records, but those in HASHES_BESIDE_RECORDS, which read none. Rooms of parties do not speak of ranks. That each kind of mistake is found is shown on copies of the tree.
 """
 import pathlib
 import re
@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 
-SEES_RECORDS = {"data", "embed", "round", "app"}
+SEES_RECORDS = {"data", "embed", "round", "job", "app"}
 # A hash of records tells as much as they do to those who know all of them but one. Which files hash, and what.
 HASHES_ALLOWED = {
     "include/muffle/core/hash.hpp": "SHA-256 itself: of what the caller calls public",
@@ -73,6 +73,7 @@ HASHES_BESIDE_RECORDS = {
     "src/app/release_command.cpp": "the paths of the record files, not what they hold",
     "src/app/train_command.cpp": "the release, with its noise",
     "src/app/sample_command.cpp": "the model",
+    "src/job/proposal.cpp": "a job's proposal: public settings, and a name of the records",
     "src/round/sync.cpp": "the release, with its noise",
     "src/round/own_traces.cpp": "a site's own messages, which are public or covered by masks",
     "src/round/holder.cpp": "a round's id and number",
@@ -89,6 +90,9 @@ HASHES = re.compile(
 )
 READS = re.compile(r"\b(open_shard|open_records|RecordSource|RecordStream|Batch|Row)\b")
 WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|note_local|spdlog|to_hex|fmt|cout|cerr|LocalDetail|\w*Comm|Messages)\b")
+# A site is an institution, a rank a process of its job: rounds and keys are of sites and parties.
+NO_RANKS = {"round", "crypto"}
+RANK = re.compile(r"(?i)\brank|rank\b")
 AFTER_THE_RELEASE = {"model", "train", "synth", "interop"}
 TORCH_IN_HEADERS = {"networks", "model", "train", "evaluate"}
 
@@ -169,6 +173,8 @@ def problems(root):
                 continue
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 where = f"{file.relative_to(root)}:{number}"
+                if room in NO_RANKS and RANK.search(line):
+                    yield f"{where}: ranks are a job's own; {room} knows parties"
                 hashes = HASHES.search(re.sub(r'"[^"]*"|//.*', "", line))
                 if hashes and str(file.relative_to(root)) not in allowed:
                     yield f"{where}: {hashes.group()}: a hash of records tells as much as they do, and HASHES_ALLOWED does not say what this one is of"
@@ -195,12 +201,14 @@ def self_test(root):
         ("include/muffle/privacy/gaussian.hpp", "#include <torch/torch.h>\n", "do without torch"),
         ("src/app/main.cpp", '#include "../data/arrays.hpp"\n', "own headers lie beside"),
         ("src/evaluate/metrics.cpp", "const auto h = muffle::sha256(records);\n", "evaluate/metrics.cpp:"),
-        ("src/round/drive.cpp", "const auto h = muffle::sha256(sums);\n", "round/drive.cpp:"),
+        ("src/job/drive.cpp", "const auto h = muffle::sha256(sums);\n", "job/drive.cpp:"),
         ("src/app/evaluate_command.cpp", "const auto h = muffle::sha256_file_hex(muffle::PublicFile(samples));\n", "app/evaluate_command.cpp:"),
         ("src/data/shard.cpp", "crypto_generichash(out, 16, row, 8, key, 32);\n", "data/shard.cpp:"),
         ("src/data/person_bound.cpp", "crypto_shorthash(out, row, 8, key);\n", "data/person_bound.cpp:"),
         ("src/core/private_digest.cpp", "void tell(PrivateDigest d) { log_local(std::to_string(d.value_)); }\n", "core/private_digest.cpp: log_local"),
         ("src/embed/audit.cpp", "const auto h = std::hash<std::string>()(bytes);\n", "embed/audit.cpp:"),
+        ("src/round/covered.cpp", "// what a rank has\n", "round/covered.cpp:"),
+        ("include/muffle/crypto/masks.hpp", "int my_rank = 0;\n", "crypto/masks.hpp:"),
         ("src/data/shard.cpp", "crc32(0, row, 8);\n", "data/shard.cpp:"),
         ("src/app/evaluate_command.cpp", "work.input = muffle::PublicFile(records);\n", "app/evaluate_command.cpp:"),
         ("src/app/release_command.cpp", "data::open_shard(records, 0, 1);\n", "app/release_command.cpp: open_shard"),

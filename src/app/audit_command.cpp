@@ -8,9 +8,9 @@
 #include "muffle/core/progress.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/embed/audit.hpp"
+#include "muffle/job/audit_paths.hpp"
 #include "muffle/networks/network_block.hpp"
 #include "muffle/privacy/accountant.hpp"
-#include "muffle/round/audit_paths.hpp"
 
 namespace muffle::app {
 namespace {
@@ -137,7 +137,7 @@ void audit(const ConfigSources& sources, const AuditCommand& command, comm::Host
   });
   Progress progress("audit", command.trials, "trials", comm.is_root());
   a.report =
-      embed::audit(a.embedder, a.pair, round::real_release(a.embedder, comm, a.mode),
+      embed::audit(a.embedder, a.pair, job::real_release(a.embedder, comm, a.mode),
                    {command.trials, command.confidence, comm.rank(), comm.size()}, [&](std::uint64_t trials) {
                      comm::agree(comm, "auditing", true, [&] { comm.check_peers("auditing"); });
                      progress.update(trials);

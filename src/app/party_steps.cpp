@@ -41,7 +41,7 @@ void Outcome::stop(const ProposedRound& round, std::string_view role, const Erro
 }
 
 PartySteps::PartySteps(const PartyCommand& command, PartyConfig config, comm::HostComm& comm,
-                       round::SiteRanks& ranks)
+                       job::SiteRanks& ranks)
     : store_(site::KeyStore::open(command.folder)),
       config_(std::move(config)),
       comm_(comm),

@@ -11,7 +11,7 @@
 
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/round/site_ranks.hpp"
+#include "muffle/job/site_ranks.hpp"
 #include "muffle/round/step.hpp"
 #include "muffle/site/policy.hpp"
 #include "party_folder.hpp"
@@ -50,7 +50,7 @@ struct Outcome {
 class PartySteps {
  public:
   /// @param ranks  of its job, of which this one is root
-  PartySteps(const PartyCommand& command, PartyConfig config, comm::HostComm& comm, round::SiteRanks& ranks);
+  PartySteps(const PartyCommand& command, PartyConfig config, comm::HostComm& comm, job::SiteRanks& ranks);
 
   /// @param digits  of the round that it is to step in; empty: all of its rounds
   Outcome step(const std::string& digits);
@@ -66,7 +66,7 @@ class PartySteps {
   site::KeyStore store_;
   const PartyConfig config_;
   comm::HostComm& comm_;
-  round::SiteRanks& ranks_;
+  job::SiteRanks& ranks_;
   bool with_torch_;
   std::unique_ptr<round::Exchange> exchange_;
   round::Membership members_;

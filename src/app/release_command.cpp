@@ -16,10 +16,10 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
+#include "muffle/job/release.hpp"
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
-#include "muffle/round/release.hpp"
 #include "run_folder.hpp"
 
 namespace muffle::app {
@@ -164,9 +164,9 @@ void say_outlook(const Config& config) {
 }
 
 /// @param hash  release_hash(), root's
-round::ReleaseJob release_job(Context& context, const std::string& hash) {
+job::ReleaseJob release_job(Context& context, const std::string& hash) {
   const Config& c = context.config;
-  round::ReleaseJob job;
+  job::ReleaseJob job;
   job.plan = c.plan;
   job.aggregation = c.aggregation;
   job.config_hash = hash;
@@ -226,19 +226,19 @@ void release(Context& context) {
     });
   };
   on_root("preparing the export of tables", [&] { check_export(context); });
-  const auto together = round::make_together(context.comm);
+  const auto together = job::make_together(context.comm);
   std::string hash;
   comm::agree(context.comm, "looking where the records lie", true, [&] {
     if (context.comm.is_root()) hash = release_hash(context.config);
   });
-  const round::ReleaseJob job = release_job(context, comm::broadcast_text(context.comm, hash));
+  const job::ReleaseJob job = release_job(context, comm::broadcast_text(context.comm, hash));
   const auto heartbeat = [&](std::string_view doing) { context.comm.check_peers(doing); };
   const auto done = [&] {
     if (context.comm.is_root() && !context.dry_run) say_where_misfits_are(context);
   };
   bool kept = false;
   try {
-    kept = round::release(*together, heartbeat, job);
+    kept = job::release(*together, heartbeat, job);
   } catch (...) {
     done();  // what ended it may be what did not fit
     throw;

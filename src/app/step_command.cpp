@@ -125,7 +125,7 @@ void coordinator_step_command(const PartyCommand& command, std::ostream& out) {
 void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out) {
   comm::HostComm& comm = machine.comm;
   (void)settings_of_job(comm, command.folder);  // what is wrong with them is said at once
-  round::SiteRanks ranks(
+  job::SiteRanks ranks(
       comm, [&](const release::ReleasePlan& plan) { return sum_part(machine, command.folder, plan); });
   ranks.run("muffle " + command.verb, [&] {
     // With the settings of now: who lowers a limit while `run` waits has lowered it.

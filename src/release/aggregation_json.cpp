@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostParts = 1000;
-
 json apart_json(const privacy::Apart& mode) {
   const privacy::RoundParties& p = mode.parties;
   return {{"mode", privacy::name_of(mode)},

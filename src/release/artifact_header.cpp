@@ -93,8 +93,6 @@ PartRecord read_part(const JsonFields& f) {
   return out;
 }
 
-constexpr std::size_t kMostParts = 1000;
-
 /// Whether the header is what this muffle would have written for what it says: no field more, which readers
 /// would show or ignore as they please, and none left out. (None twice: parse_container().)
 bool is_own_spelling(const json& header, std::uint64_t count, const Artifact& a) {

@@ -366,7 +366,7 @@ TEST(PlanCommand, RefusesAbsurdInput) {
   expect_error(ExitCode::kIo, {"none.toml"}, [] { muffle({"plan", "--config", "/nowhere/none.toml"}); });
 }
 
-// ---- audit (its verdicts are tested in tests/round/audit_stat_test.cpp)
+// ---- audit (its verdicts are tested in tests/job/audit_stat_test.cpp)
 
 TEST(AuditCommand, AuditsTheMainConfigurationWithoutItsData) {
   // The noise is real: the verdict is wrong with probability at most 1 - confidence = 1e-9. The bound is 0.69

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "crypto/mask_exchange.hpp"
 #include "muffle/release/contribution_book.hpp"
 #include "muffle/round/parties.hpp"
-#include "round/round_setup.hpp"
+#include "support/made_up_charge.hpp"
 #include "support/maps.hpp"
+#include "support/raw_access.hpp"
 
 // A round between institutions whose keys, sums and noise a test knows.
 namespace muffle::round {

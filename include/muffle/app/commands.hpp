@@ -216,7 +216,7 @@ struct SiteMachine {
   std::function<embed::Embedder(const Config&, release::ReleasePlan)> make_embedder;
 };
 /// `muffle site step` and `site run`, which read the site's records, once its policy says yes. Collective
-/// over the ranks of the site's own job: all sum its records, and root alone has its keys (round::SiteRanks).
+/// over the ranks of the site's own job: all sum its records, and root alone has its keys (job::SiteRanks).
 /// @throws as round/step.hpp: the first round's error, once all rounds had their step. Agreed.
 void site_step(const PartyCommand& command, const SiteMachine& machine, std::ostream& out);
 /// `muffle coordinator step`. Not collective. @throws as site_step().

@@ -13,10 +13,10 @@
 #include "muffle/data/settings.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "muffle/http/settings.hpp"
+#include "muffle/job/settings.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/plan.hpp"
-#include "muffle/round/settings.hpp"
 #include "muffle/site/policy.hpp"
 #include "muffle/synth/sampler.hpp"
 #include "muffle/train/settings.hpp"
@@ -30,7 +30,7 @@ struct Config {
   privacy::PrivacySpec privacy;
   bool release_counts = false;
   privacy::LedgerSettings ledger;
-  round::AggregationSettings aggregation;
+  job::AggregationSettings aggregation;
   std::string signing_key;  ///< key file of the coordinator, which signs the release; empty: nobody does
   model::Settings model;
   train::Settings train;

@@ -11,8 +11,11 @@
 
 namespace muffle::round {
 struct Covered;
-class SiteRanks;
 }  // namespace muffle::round
+
+namespace muffle::job {
+class SiteRanks;
+}  // namespace muffle::job
 
 namespace muffle::embed {
 
@@ -40,7 +43,7 @@ class PartialSum {
   /// Who may take the sums out: a round alone, or a site's own ranks.
   class Key {
     friend struct round::Covered;
-    friend class round::SiteRanks;
+    friend class job::SiteRanks;
     Key() {}
   };
 

@@ -11,7 +11,7 @@ namespace muffle::round {
 
 /// A party's sums under its share of the noise, if it has one; its masks are still to come. Both kinds of
 /// Contributor, in lock-step and between institutions, make what leaves of this, and nothing else has the
-/// sums' numbers but a site's own ranks. Private; move-only; wiped.
+/// sums' numbers but the processes of a site's own job. Private; move-only; wiped.
 struct Covered {
   /// Consumes both. @param share  none: the coordinator draws the noise of all
   /// @throws InvariantError  lengths differ.

@@ -26,7 +26,7 @@ class Contributor {
 
   /// The contribution: this site's sums under its share of the noise and a stream for each key holder. The
   /// share was drawn, and the charge written, for this one contribution: it is made once, kept, and sent as
-  /// often as need be. @param sums  over all of the site's ranks; consumed, as the share
+  /// often as need be. @param sums  all of the site's; consumed, as the share
   /// @param charge  of the site's own ledger, for this round's release. @param records  m_i under
   /// replace-one, else 0
   /// @throws ProtocolError  a holder's round key is invalid. @throws InvariantError  the charge is for
