@@ -17,7 +17,7 @@ namespace {
 using test::expect_error;
 
 Proposal a_proposal() {
-  return {round::plan_of(1000), privacy::DistributedNoise{3, 1, privacy::SignedSites{2, 2}}, 1, "stays"};
+  return {round::plan_of(1000), privacy::DistributedNoise{3, 2, privacy::SignedSites{2, 2}}, 1, "stays"};
 }
 
 TEST(JobProposal, HasOneSpellingAndItsHashNamesTheRound) {
@@ -29,7 +29,7 @@ TEST(JobProposal, HasOneSpellingAndItsHashNamesTheRound) {
   EXPECT_EQ(json.at("round"), 1);
   EXPECT_EQ(json.at("data_id"), "stays");
   EXPECT_EQ(json.at("aggregation"), nlohmann::json::parse(R"({"mode": "distributed noise", "ranks": 3,
-    "colluding_ranks": 1, "sites": {"count": 2, "largest": 2}})"));
+    "colluding_ranks": 2, "sites": {"count": 2, "largest": 2}})"));
   EXPECT_EQ(json.at("plan").at("records"), 1000);
   const ProposedRound round(a_proposal());
   EXPECT_EQ(round.id, sha256(PublicBytes(text)));
@@ -58,10 +58,10 @@ TEST(JobProposal, EveryWordOfItCounts) {
   differs("aggregation.mode (\"distributed noise\" there, \"masked\" here)", [](Proposal& p) {
     p.aggregation = privacy::Masked{3, privacy::SignedSites{2, 2}};
   });
-  differs("aggregation.colluding_ranks (1 there, nothing here)", [](Proposal& p) {
+  differs("aggregation.colluding_ranks (2 there, nothing here)", [](Proposal& p) {
     p.aggregation = privacy::Masked{3, privacy::SignedSites{2, 2}};
   });
-  differs("aggregation.sites (", [](Proposal& p) { p.aggregation = privacy::DistributedNoise{3, 1}; });
+  differs("aggregation.sites (", [](Proposal& p) { p.aggregation = privacy::DistributedNoise{3, 2}; });
 }
 
 TEST(JobProposal, OfALaterRoundIsOfItsPartOfThePlanAlone) {
