@@ -197,8 +197,8 @@ stand_ins_in_rounds() {
   local exchange=$work/back/exchange release first
   release=$(compgen -G "$exchange/*-release.mfl")
   first=$(basename "$(compgen -G "$exchange/*-sum.mfm")" -sum.mfm)
-  says 0 'SITE-4 +is missing' "$MUFFLE" round status "$exchange" "$first"
-  says 0 'SITE-3 +is missing' "$MUFFLE" round status "$exchange" "$(basename "$release" -release.mfl)"
+  says 0 'SITE-4 +is missing' "$MUFFLE" round status "$exchange" --round "$first"
+  says 0 'SITE-3 +is missing' "$MUFFLE" round status "$exchange" --round "$(basename "$release" -release.mfl)"
   says 0 'round: earlier rounds +of the 1 before the last.*of 1 key holders who were missing' "$MUFFLE" verify "$release" \
     --evidence "$exchange" --require-signature "$work/back/coordinator/card.mfm"
   check "what the second counts is chosen again" grep -Eq '^ *pass +rounds' "$work/log"
