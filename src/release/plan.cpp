@@ -180,7 +180,7 @@ double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mo
                      std::size_t run) {
   if (const privacy::Apart* round = privacy::apart(mode))
     return privacy::SiteNoisePlan(plan.noise, round->parties)
-        .total_sigma(round->sealed, round->opened(), part, run);
+        .total_sigma(round->sealed, round->opened(plan.round_of(part)), part, run);
   if (const privacy::Combined* several = privacy::combined(mode)) {
     double squares = 0.0;
     for (const privacy::Summed& summed : several->parts) {

@@ -50,6 +50,8 @@ struct ReleasePlan {
 
   /// 1, but where some map belongs to a later round.
   std::size_t rounds() const;
+  /// Which of them a part of the noise is of: a map's or, beyond the maps, that of the counts.
+  std::size_t round_of(std::size_t part) const { return part < maps.size() ? maps[part].round : 1; }
   /// What round `round` (1 ..) sums, on its own: its maps and, in the first, the counts, with the noise that
   /// the whole release has.
   ReleasePlan of_round(std::size_t round) const;
