@@ -251,6 +251,30 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
   return out;
 }
 
+std::optional<RowsForecast> rows_forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode) {
+  const auto person = plan.schema.table ? plan.schema.table->counted_person() : std::nullopt;
+  if (!person) return std::nullopt;
+  const schema::Column& column = plan.schema.table->columns[*person];
+  RowsForecast out{column.name, column.rows};
+  double precision = 0;
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::TableFeatures* const own = plan.maps[b].map->tables();
+    if (own == nullptr) continue;
+    const features::CountTables& all = own->counted();
+    const std::vector<std::int64_t> units = all.units(plan.lattice);
+    for (std::size_t t = 0; t < all.tables.size(); ++t) {
+      if (!all.counts_rows(all.tables[t])) continue;
+      const double sigma = carried_sigma(plan, mode, b, 0) / static_cast<double>(units[t]);
+      precision += 1.0 / (sigma * sigma * static_cast<double>(plan.rows(b)));
+      const double squares = all.sum_of_squares(), weight = all.tables[t].weight;
+      out.for_others = std::max(out.for_others, std::sqrt(squares / (squares - weight * weight)));
+    }
+  }
+  if (!(precision > 0)) return std::nullopt;
+  out.noise = 1.0 / std::sqrt(precision);
+  return out;
+}
+
 std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode) {
   const std::size_t maps = plan.maps.size();
   if (plan.counts) return carried_sigma(plan, mode, maps, 0) / static_cast<double>(plan.counts_units());
