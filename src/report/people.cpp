@@ -7,19 +7,13 @@
 #include <memory>
 #include <utility>
 
+#include "associations.hpp"
 #include "muffle/data/people.hpp"
 
 namespace muffle::report {
 namespace {
 
 constexpr std::size_t kMostNumbersListed = 50;
-
-/// Half the sum of the differences.
-double shares_apart(const std::vector<double>& one, const std::vector<double>& other) {
-  double sum = 0;
-  for (std::size_t k = 0; k < one.size(); ++k) sum += std::fabs(one[k] - other[k]);
-  return sum / 2;
-}
 
 std::string percent(const std::vector<double>& shares, std::size_t k) {
   return shares.empty() ? "-" : fmt::format("{:.2f} %", 100 * shares[k]);
@@ -101,13 +95,13 @@ void add_people(const PublicPeople& people, const std::vector<double>& real,
   std::string note = fmt::format(
       "Whose a row is ('{}') is not released: how many people have how many rows is, and no more than {} of "
       "anybody count. Rows of one synthetic person are independent of one another: what such people would "
-      "have "
-      "in common they have not.",
+      "have in common they have not.",
       people.column, most);
   if (!real.empty() && !people.samples.empty()) {
     note += fmt::format(" Total variation of the shares of real and synthetic people: {:.3f}",
-                        shares_apart(real, people.samples));
-    note += held_out.empty() ? "." : fmt::format("; of held-out ones: {:.3f}.", shares_apart(real, held_out));
+                        total_variation(real, people.samples));
+    note +=
+        held_out.empty() ? "." : fmt::format("; of held-out ones: {:.3f}.", total_variation(real, held_out));
   }
   page.note(note);
 }

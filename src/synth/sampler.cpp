@@ -109,8 +109,7 @@ std::shared_ptr<const schema::PersonRows> persons_of(const Draw& draw, const std
     throw ConfigError(fmt::format(
         "the schema of '{}' has rows of a person ('{}'), and a model of this kind does not know how many "
         "people have how many. Use model.generator = \"pair-graph\", or leave 'rows' out of the schema "
-        "before the "
-        "next release.",
+        "before the next release.",
         model.string(), table->columns[*person].name));
   return std::make_shared<const schema::PersonRows>(people, draw.spec.count, draw.spec.seed);
 }
