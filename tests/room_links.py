@@ -41,6 +41,7 @@ HASHES_ALLOWED = {
     "src/release/charged_document.cpp": "the release with its noise, or a contribution, which is covered by masks",
     "src/release/contribution_book.cpp": "contributions, which are covered by masks, and releases",
     "src/release/round_release.cpp": "the release, with its noise",
+    "include/muffle/release/round_release.hpp": "hashes nothing; a field has the name",
     "src/release/transaction.cpp": "the release, with its noise",
     "src/release/verification.cpp": "the release, with its noise",
     "src/release/messages.cpp": "messages of a round, which are public or masked",
@@ -77,6 +78,8 @@ HASHES_BESIDE_RECORDS = {
     "src/round/sync.cpp": "the release, with its noise",
     "src/round/own_traces.cpp": "a site's own messages, which are public or covered by masks",
     "src/round/holder.cpp": "a round's id and number",
+    "src/round/holder_published.cpp": "the release's numbers, with their noise",
+    "src/round/holder_verifying.cpp": "the release, with its noise",
     "src/embed/self_check.cpp": "what maps make of records that are made up in it",
 }
 # Hashes of private bytes that stay in memory: why they are there, and why none gets out.

@@ -130,16 +130,17 @@ round::StepReport PartySteps::open(const ProposedRound& round) {
                ? std::nullopt
                : std::optional(fmt::format("{}: {}", ruling.rule, ruling.text));
   });
-  round::StepReport report =
-      round::holder_step(round, seals,
-                         {store_.key(),
-                          store_.folder(),
-                          clock(),
-                          [&](std::uint64_t number) { return store_.has_round_key(number); },
-                          [&](std::uint64_t number) { return store_.round_key(number); },
-                          [&](std::uint64_t number) { store_.erase_round_key(number); },
-                          round.shares_keys() ? store_.shares_file(round.id) : std::filesystem::path(),
-                          {}});
+  round::StepReport report = round::holder_step(
+      round, seals,
+      {store_.key(),
+       store_.folder(),
+       clock(),
+       [&](std::uint64_t number) { return store_.has_round_key(number); },
+       [&](std::uint64_t number) { return store_.round_key(number); },
+       [&](const release::HolderKey& key) { store_.erase_round_key(key.number, key.point); },
+       round.shares_keys() ? store_.shares_file(round.id) : std::filesystem::path(),
+       {},
+       MUFFLE_VERSION});
   if (seals.waits() && !report.waits.empty())
     report.waits = {fmt::format("{}; the round ends {}", *seals.waits(),
                                 round::date_in_words(round.proposal.open_until))};

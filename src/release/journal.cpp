@@ -166,38 +166,43 @@ JournalState parse_journal(std::string_view bytes, const std::string& name) {
 
 Journal::Journal(const std::filesystem::path& file, const crypto::SitePublicKey& party,
                  std::chrono::milliseconds deadline)
-    : book_(
-          file, kJournalWords,
-          [&] {
-            Json fields = begin_line({}, "BEGIN");
-            fields["party"] = to_hex(party);
-            return end_line(std::move(fields));
-          },
-          deadline),
-      state_(read_journal(file)) {
-  if (state_.party != party)
+    : file_(file), party_(party), deadline_(deadline) {
+  take_again();
+}
+
+void Journal::take_again() {
+  book_.emplace(
+      file_, kJournalWords,
+      [&] {
+        Json fields = begin_line({}, "BEGIN");
+        fields["party"] = to_hex(party_);
+        return end_line(std::move(fields));
+      },
+      deadline_);
+  state_ = read_journal(file_);
+  if (state_.party != party_)
     throw ProtocolError(
         fmt::format("The journal '{}' is that of another party, with public key {}. Nothing was "
                     "sent.",
-                    file.string(), to_hex(state_.party)));
+                    file_.string(), to_hex(state_.party)));
   if (state_.torn.empty()) return;
   // Whoever adds an entry acts upon it once it is on the disk, and not before.
-  const std::string whole = read_file(file, kMaxBook).substr(0, state_.good_bytes);
+  const std::string whole = read_file(file_, kMaxBook).substr(0, state_.good_bytes);
   Json fields = begin_line(state_, "REPAIR");
   fields["cut_bytes"] = state_.torn.size();
-  book_.rewrite(whole + end_line(std::move(fields)) + "\n");
-  state_ = read_journal(file);
+  book_->rewrite(whole + end_line(std::move(fields)) + "\n");
+  state_ = read_journal(file_);
 }
 
 void Journal::add(const JournalEntry& entry) {
   require(contradiction(state_, entry) == nullptr,
           "a party was to bind itself to two messages: this is a bug in muffle.");
+  require(book_.has_value(), "a journal was to be written that is not held: this is a bug in muffle.");
   const std::string line = render(state_, entry);
-  book_.append(state_.good_bytes, line);
-  state_ = read_journal(book_.file());
-  require(
-      state_.torn.empty() && !state_.entries.empty() && state_.entries.back() == entry,
-      "the journal '" + book_.file().string() + "' does not end with the line that was just written to it.");
+  book_->append(state_.good_bytes, line);
+  state_ = read_journal(file_);
+  require(state_.torn.empty() && !state_.entries.empty() && state_.entries.back() == entry,
+          "the journal '" + file_.string() + "' does not end with the line that was just written to it.");
 }
 
 }  // namespace muffle::release

@@ -12,7 +12,8 @@ namespace muffle::release {
 namespace {
 
 /// What receipts call Found.
-const std::initializer_list<std::string_view> kFound = {"verified", "not all there", "wrong"};
+const std::initializer_list<std::string_view> kFound = {"verified", "not all there", "wrong",
+                                                        "another muffle's"};
 
 void require_answer(bool holds, const char* what) {
   if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
@@ -102,14 +103,15 @@ std::vector<OpenedBy> opened_in(const RoundRecord& record) {
 }
 
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
-                                  std::string_view release) {
+                                  std::string_view release, const std::string& muffle_version) {
   SignedHeader header{.kind = MessageKind::kRelease, .round = round.id, .answers = seal.id};
-  header.body = {{"release_sha256", to_hex(sha256(PublicBytes(release)))}};
+  header.body = {{"release_sha256", to_hex(sha256(PublicBytes(release)))},
+                 {"muffle_version", muffle_version}};
   return header;
 }
 
-void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
-                             std::string_view release) {
+ReleaseStatement read_release_statement(const ProposedRound& round, const Sha256Digest& seal,
+                                        const SignedHeader& header) {
   require_answer(header.kind == MessageKind::kRelease && header.round == round.id && header.answers == seal &&
                      header.numbers == 0,
                  "The statement is of no release, or of another round's or seal's.");
@@ -117,8 +119,13 @@ void check_release_statement(const ProposedRound& round, const Sha256Digest& sea
                  "The statement of the release is not the coordinator's.");
   const JsonDocument document = message_document("a statement");
   const JsonFields f(header.body, document);
-  f.only({"release_sha256"});
-  require_answer(f.hex("release_sha256", 64) == to_hex(sha256(PublicBytes(release))),
+  f.only({"release_sha256", "muffle_version"});
+  return {f.hex("release_sha256", 64), f.text("muffle_version", 64)};
+}
+
+void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
+                             std::string_view release) {
+  require_answer(read_release_statement(round, seal, header).sha256 == to_hex(sha256(PublicBytes(release))),
                  "The coordinator's statement is of another release.");
 }
 

@@ -11,10 +11,21 @@ Next Ending::receive(Act& act, Received&& received) {
 
 Next Ending::ended(Act& act) {
   const ProposedRound& round = act.round;
+  if (!end.aside().empty()) act.report.aside.push_back(end.aside());
   if (!end.statement()) {
     if (!act.is_abandoned(abandonment))
       act.wait_for(round.last() ? "the key holders' openings and the release"
                                 : "the key holders' openings and the sum");
+    return {Through()};
+  }
+  if (!end.problem().empty()) {
+    act.report.lost = true;
+    act.report.done.push_back(fmt::format(
+        "what the coordinator has signed as the round's end{} is none that this muffle can use: {} The "
+        "charge "
+        "stays spent; ask the coordinator",
+        end.muffle_version().empty() ? "" : fmt::format(" (made by muffle {})", end.muffle_version()),
+        end.problem()));
     return {Through()};
   }
   if (round.last()) {

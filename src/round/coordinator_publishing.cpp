@@ -32,8 +32,8 @@ Next publish_release(Act& act, const release::SealedRound& seal, const std::vect
                                                                 std::move(sum), act.job.muffle_version);
   std::string bytes = release::artifact_bytes(artifact);
   write_file_atomically(act.release_file(), bytes);
-  const release::SignedHeader statement =
-      release::sign(release::release_statement_of(act.round, seal, bytes), act.job.key);
+  const release::SignedHeader statement = release::sign(
+      release::release_statement_of(act.round, seal, bytes, artifact.muffle_version), act.job.key);
   // Bound before anybody sees the release: with a late opening in place of stand-ins it would be another.
   act.out.push_back(act.statement.bind(release::message_bytes(statement)));
   act.out.push_back({release::release_name(act.round.id), std::move(bytes)});

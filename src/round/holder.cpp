@@ -41,17 +41,8 @@ Act::Act(const ProposedRound& proposed, const HolderJob& given)
   if (job.clock.now() > round.proposal.last_day()) erase_shares();
 }
 
-bool Act::holds_another_key() const {
-  if (!job.has_round_key(own.number)) return false;
-  try {
-    return job.round_key(own.number).point() != own.point;
-  } catch (const ConfigError&) {  // no key, or none that may be used: it serves no round
-    return false;
-  }
-}
-
 void Act::erase_key() {
-  if (!holds_another_key()) job.erase_round_key(own.number);
+  job.erase_round_key(own);
   if (!journal.state().erased(own.point))
     journal.add({release::JournalEntry::Kind::kErased, round.id, own.point, MessageKind::kSeal, {}});
 }

@@ -8,9 +8,10 @@ namespace muffle::round::holder {
 Next Ending::receive(Act& act, Received&& received) {
   end.receive(std::move(received));
   if (!end.wants().empty()) return {};
+  if (!end.aside().empty()) act.report.aside.push_back(end.aside());
   if (!end.statement()) return await_release(act);
   act.erase_shares();
-  return verify(act, Published(act.round, end));
+  return verify(act, Published(act.round, std::move(end)));
 }
 
 Next await_release(Act& act) {

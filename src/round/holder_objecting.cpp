@@ -6,6 +6,7 @@
 
 namespace muffle::round::holder {
 
+/// Once, when its receipt is on its way: later acts only say so.
 Next Objecting::receive(Act& act, Received&&) {
   throw ProtocolError(fmt::format(
       "what the coordinator has published of round {} is not what its contributions and openings add up to: "

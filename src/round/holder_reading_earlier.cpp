@@ -9,7 +9,7 @@ Next ReadingEarlier::receive(Act& act, Received&& received) {
     if (!received.bytes) return wait_for_the_rest(act, published.statement);
     earlier.read(*received.bytes);
     if (earlier.next()) return {};
-    return {Verifying(act, std::move(published), std::move(earlier).finish())};
+    return add_up(act, std::move(published), std::move(earlier).finish());
   } catch (const ProtocolError& e) {
     act.report.aside.push_back(received.name + ": " + e.what());
     return wait_for_the_rest(act, published.statement);

@@ -24,6 +24,20 @@ Next give_receipt(Act& act, const release::SignedHeader& statement, release::Fou
   return go_on(act);
 }
 
+Next cannot_compare(Act& act, const Published& published) {
+  act.give_receipt(published.statement, release::Found::kOtherMuffle);
+  act.report.done.push_back(fmt::format(
+      "the round is released, by muffle {}; this is {}, and they cannot be compared bit for bit: {}. Sent a "
+      "receipt that says so; `muffle verify --evidence` of version {} tells the rest",
+      published.muffle_version, act.job.muffle_version,
+      published.problem.empty()
+          ? "its numbers are what contributions and openings add up to, and it names the "
+            "messages that there are"
+          : "this one cannot read it",
+      published.muffle_version));
+  return go_on(act);
+}
+
 Next go_on(Act& act) {
   if (!act.round.last()) return {AwaitingNext{NextProposal(act.round)}};
   return {Through()};

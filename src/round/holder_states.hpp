@@ -32,9 +32,7 @@ struct Act {
   Act(const ProposedRound& round, const HolderJob& job);
 
   bool is_over() const { return job.clock.now() > round.proposal.open_until; }
-  /// The round's own: what lies under its number in a folder that was mixed up may be another round's.
   void erase_key();
-  bool holds_another_key() const;
   void erase_shares();
   /// Notes the seal once it is there. @throws ProtocolError  it is none, or a second one.
   void take_seal(Received&& received);
@@ -139,11 +137,17 @@ struct StandingIn {
 
 /// What was published: the sum or, of the last round, the release.
 struct Published {
-  Published(const ProposedRound& round, const RoundEnd& end);
+  Published(const ProposedRound& round, RoundEnd&& end);
+
+  static Sha256Digest hash_of(const std::vector<std::int64_t>& values);
 
   release::SignedHeader statement;
   std::vector<release::OpenedBy> opened{};  ///< by key holder, as it says
-  std::string muffle_version{};             ///< of the release
+  std::string muffle_version{};             ///< of the muffle that made the release
+  std::string problem{};                    ///< why it is none; empty: it may be one
+  // Of a release.
+  Sha256Digest numbers{};                     ///< hash_of() its values
+  std::optional<release::Artifact> stated{};  ///< without them
 };
 
 /// Of a release of several rounds: reads those before the last.
@@ -157,7 +161,7 @@ struct ReadingEarlier {
 };
 
 /// Adds the round up, from the contributions and openings that what was published says that it is made of,
-/// one at a time.
+/// one at a time. The journal is not held meanwhile.
 struct Verifying {
   static constexpr std::string_view kName = "verifying";
   Verifying(const Act& act, Published&& said, std::vector<release::EndedRound>&& rounds);
@@ -224,6 +228,14 @@ Next verify(Act& act, Published&& published);
 Next wait_for_the_rest(Act& act, const release::SignedHeader& statement);
 /// Gives its receipt, which is no objection.
 Next give_receipt(Act& act, const release::SignedHeader& statement, release::Found found);
+/// Adds up what was published, of these earlier rounds and this one.
+Next add_up(Act& act, Published&& published, std::vector<release::EndedRound>&& earlier);
+/// Whether its bytes may differ from what this muffle makes of the same messages.
+bool made_by_another_muffle(const Act& act, const Published& published);
+/// Its receipt says that it is not what it should be.
+Next object(Act& act, const release::SignedHeader& statement, std::string why);
+/// Its receipt says that it was not compared bit for bit.
+Next cannot_compare(Act& act, const Published& published);
 /// After its receipt.
 Next go_on(Act& act);
 

@@ -7,6 +7,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/release/plan_json.hpp"
 
 namespace muffle::round::holder {
 namespace {
@@ -14,22 +15,34 @@ namespace {
 using release::Found;
 
 /// @throws ProtocolError  it is not what was published.
-void require_same(const Act& act, const Published& published, Sealed&& sealed,
-                  const std::vector<release::EndedRound>& earlier) {
+Found compare(const Act& act, const Published& published, Sealed&& sealed,
+              const std::vector<release::EndedRound>& earlier) {
   const std::vector<release::OpenedBy> opened = sealed.sum.opened();
   privacy::NoisySum sum = std::move(sealed.sum).finish();
   if (act.round.last()) {
     const release::Artifact again = release::artifact_of_round(act.round, sealed.seal, earlier, opened,
                                                                std::move(sum), published.muffle_version);
-    release::check_release_statement(act.round, sealed.seal.id, published.statement,
-                                     release::artifact_bytes(again));
-    return;
+    const std::string sha256_of_it = to_hex(sha256(PublicBytes(release::artifact_bytes(again))));
+    if (release::read_release_statement(act.round, sealed.seal.id, published.statement).sha256 ==
+        sha256_of_it)
+      return Found::kSame;
+    if (Published::hash_of(again.values) != published.numbers)
+      throw ProtocolError("contributions and openings add up to other numbers.");
+    const release::Artifact& stated = published.stated.value();
+    if (again.round != stated.round || again.rounds_before != stated.rounds_before)
+      throw ProtocolError("it names other messages, keys or charges than there are.");
+    // What another version may reckon otherwise is the hashes of maps and of the plan.
+    if (made_by_another_muffle(act, published) && again.is_private == stated.is_private &&
+        again.aggregation == stated.aggregation && release::plan_text(again) == release::plan_text(stated))
+      return Found::kOtherMuffle;
+    throw ProtocolError("it states something else than its messages do.");
   }
   const std::vector<std::uint64_t> numbers(sum.values.begin(), sum.values.end());
   const release::SignedHeader again =
       release::sign(release::sum_of(act.round, sealed.seal, opened, sum.is_private), act.job.key, numbers);
   if (again.body != published.statement.body || again.numbers_sha256 != published.statement.numbers_sha256)
     throw ProtocolError("contributions and openings add up to another sum.");
+  return Found::kSame;
 }
 
 }  // namespace
@@ -98,14 +111,24 @@ void Verifying::add(const Act& act, Part::Kind kind, const release::Message& mes
 
 Next Verifying::decide(Act& act) {
   const release::SignedHeader statement = published.statement;
-  if (!needed.empty()) return wait_for_the_rest(act, statement);
-  try {
-    require_same(act, published, std::move(*sealed), earlier);
-  } catch (const ProtocolError& e) {
-    act.give_receipt(statement, Found::kOther);
-    return {Objecting(act, e.what())};
+  std::optional<Found> found;
+  std::string wrong;
+  if (needed.empty()) {
+    try {
+      found = compare(act, published, std::move(*sealed), earlier);
+    } catch (const ProtocolError& e) {
+      wrong = e.what();
+    }
   }
-  return give_receipt(act, statement, Found::kSame);
+  act.journal.take_again();
+  if (act.journal.state().pending(act.round.id, release::MessageKind::kReceipt)) {
+    act.report.done.push_back("another step of this key holder has given its receipt meanwhile");
+    return {Through()};
+  }
+  if (!needed.empty()) return wait_for_the_rest(act, statement);
+  if (!wrong.empty()) return object(act, statement, std::move(wrong));
+  if (*found == Found::kOtherMuffle) return cannot_compare(act, published);
+  return give_receipt(act, statement, *found);
 }
 
 }  // namespace muffle::round::holder

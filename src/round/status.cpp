@@ -123,6 +123,8 @@ const char* words_of(release::Found found) {
       return "; has a receipt for what was published, unverified";
     case release::Found::kOther:
       return "; OBJECTS: what was published is not what the messages add up to. Verify it (--evidence)";
+    case release::Found::kOtherMuffle:
+      return "; has another version of muffle than what was published was made by: not compared bit for bit";
   }
   return "";
 }

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -129,8 +131,22 @@ fs::path KeyStore::shares_file(const crypto::RoundId& round) const {
   return keys_of(folder_) / "shares" / release::short_id(round);
 }
 
-void KeyStore::erase_round_key(std::uint64_t number) const {
-  crypto::erase_secret_file(round_key_file(number), "the round key");
+void KeyStore::erase_round_key(std::uint64_t number, const crypto::ExchangePoint& point) const {
+  std::vector<fs::path> files;
+  if (watched::exists(keys_of(folder_) / "round-keys")) {
+    for (const auto& entry : fs::directory_iterator(keys_of(folder_) / "round-keys")) {
+      if (entry.path().extension() == ".key") files.push_back(entry.path());
+    }
+  }
+  const fs::path own = round_key_file(number);
+  for (const fs::path& file : files) {
+    std::optional<crypto::ExchangePoint> found;
+    try {
+      found = crypto::ExchangeKey::load(file).point();
+    } catch (const ConfigError&) {  // damaged, or others may read it: of no use to any round
+    }
+    if (found ? *found == point : file == own) crypto::erase_secret_file(file, "the round key");
+  }
 }
 
 }  // namespace muffle::site

@@ -132,7 +132,7 @@ void run(std::size_t length, int sites, int holders) {
                         clock,
                         [](std::uint64_t) { return true; },
                         [&](std::uint64_t) { return world.round_key(0); },
-                        [](std::uint64_t) {},
+                        [](const release::HolderKey&) {},
                         {}});
   });
   const std::string seal_name = release::seal_name(round.id);

@@ -83,9 +83,10 @@ struct ConsortiumOfFolders {
             clock(now),
             [this, h](std::uint64_t) { return !erased.contains(h); },
             [this, h](std::uint64_t) { return world.round_key(h); },
-            [this, h](std::uint64_t) { erased.insert(h); },
+            [this, h](const release::HolderKey&) { erased.insert(h); },
             shares_of(h),
-            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), draws); }};
+            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), draws); },
+            "1.2.3"};
   }
   StepReport coordinator(std::uint64_t now) {
     return coordinator_step(round, *exchange, job_of_coordinator(now));

@@ -233,17 +233,6 @@ TEST(Roles, AKeyThatMustNotBeKeptGoesBeforeAnythingIsReceived) {
   EXPECT_EQ(role->state(), "looking");
 }
 
-TEST(Roles, AnotherKeyUnderTheSameNumberIsNotErased) {
-  RoundByHand r;
-  HolderJob job = r.c.job_of_holder(0, r.c.round.proposal.open_until + 1);
-  job.round_key = [&](std::uint64_t) { return r.c.world.round_key(1); };
-  (void)make_holder(r.c.round, job);
-  EXPECT_TRUE(r.c.erased.empty());
-  job.round_key = [](std::uint64_t) -> crypto::ExchangeKey { throw ConfigError("it is damaged."); };
-  (void)make_holder(r.c.round, job);
-  EXPECT_EQ(r.c.erased, std::set<std::size_t>{0}) << "of no use to any round";
-}
-
 Receipt receipt_of_holder(const RoundByHand& r, std::size_t h) {
   const std::string name = receipt_name(r.c.round.id, r.c.world.holders[h].public_key());
   const std::string statement = release_statement_name(r.c.round.id);
@@ -279,17 +268,150 @@ TEST(Roles, AKeyHolderAddsTheRoundUpBeforeItGivesAReceipt) {
   Artifact other = r.released();
   other.values[0] += 1;
   r.post[release] = artifact_bytes(other);
-  r.post[statement] =
-      message_bytes(sign(release_statement_of(r.c.round, seal, r.post[release]), r.c.world.coordinator));
-  for (int twice = 0; twice < 2; ++twice)
-    expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to", "receipt"},
-                 [&] { r.holder(2, r.c.before()); });
+  r.post[statement] = message_bytes(
+      sign(release_statement_of(r.c.round, seal, r.post[release], "1.2.3"), r.c.world.coordinator));
+  expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to", "receipt"},
+               [&] { r.holder(2, r.c.before()); });
+  report = r.holder(2, r.c.before());
+  EXPECT_TRUE(report.lost) << "said once as an error, then by its receipt";
+  EXPECT_NE(report.done.at(0).find("this key holder's receipt says so"), std::string::npos) << report.done[0];
   EXPECT_EQ(receipt_of_holder(r, 2).found, Found::kOther);
   for (const auto& [name, bytes] : r.post) {
     if (name != proposal_name(r.c.round.id)) r.c.exchange->put(name, bytes);
   }
   const RoundStatus status = read_status(*r.c.exchange, r.c.round, r.c.before());
   EXPECT_TRUE(status.holders[2].state.starts_with("opened; OBJECTS")) << status.holders[2].state;
+}
+
+/// A round that all have opened, and what a coordinator signs as its release.
+struct Signed : RoundByHand {
+  Signed() {
+    for (std::size_t i = 0; i < 4; ++i) site(i, c.before());
+    coordinator(c.before());
+    for (std::size_t h = 0; h < 3; ++h) holder(h, c.before());
+    coordinator(c.before());
+  }
+  void publish(const std::string& bytes, const std::string& version) {
+    const SealedRound seal(c.round, parse_message(post.at(seal_name(c.round.id)), "the seal").header);
+    post[release_name(c.round.id)] = bytes;
+    sign_as_end(release_statement_of(c.round, seal, bytes, version));
+  }
+  void sign_as_end(const SignedHeader& header) {
+    post[release_statement_name(c.round.id)] = message_bytes(sign(header, c.world.coordinator));
+  }
+};
+
+TEST(Roles, WhatTheCoordinatorHasSignedAndIsNoReleaseIsObjectedToOnce) {
+  const auto objects = [](Signed& r, std::size_t h) {
+    expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to"},
+                 [&] { r.holder(h, r.c.before()); });
+    EXPECT_EQ(receipt_of_holder(r, h).found, Found::kOther);
+    const StepReport again = r.holder(h, r.c.before());
+    EXPECT_TRUE(again.lost && again.waits.empty());
+    const StepReport site = r.site(h, r.c.before());
+    EXPECT_TRUE(site.lost && site.waits.empty()) << "nor does a site wait for it";
+    EXPECT_FALSE(privacy::read_ledger(r.c.ledger(h)).charges.at(0).released);
+  };
+  {
+    Signed r;
+    r.publish("released!", "1.2.3");
+    objects(r, 0);
+  }
+  {
+    Signed r;  // of another version, and nothing that this one reads: nothing can be told
+    r.publish("released!", "9.9");
+    const StepReport report = r.holder(1, r.c.before());
+    EXPECT_NE(report.done.at(0).find("by muffle 9.9; this is 1.2.3"), std::string::npos) << report.done[0];
+    EXPECT_EQ(receipt_of_holder(r, 1).found, Found::kOtherMuffle);
+    EXPECT_FALSE(report.lost);
+  }
+  {
+    Signed r;  // a statement that says nothing
+    SignedHeader header = parse_message(r.post.at(release_statement_name(r.c.round.id)), "statement").header;
+    header.body = {{"release", "yes"}};
+    r.sign_as_end(header);
+    objects(r, 2);
+  }
+}
+
+TEST(Roles, WhatLiesUnderTheReleasesNamesAndIsNotTheCoordinatorsCountsForNothing) {
+  Signed r;
+  const std::string name = release_statement_name(r.c.round.id), release = release_name(r.c.round.id);
+  const std::string good = r.post.at(name), file = r.post.at(release);
+  const auto waits = [&](const char* part) {
+    for (const StepReport& report : {r.holder(0, r.c.before()), r.site(0, r.c.before())}) {
+      EXPECT_FALSE(report.waits.empty());
+      ASSERT_EQ(report.aside.size(), 1u);
+      EXPECT_NE(report.aside[0].find(part), std::string::npos) << report.aside[0];
+    }
+    const StepReport over = r.holder(0, r.c.round.proposal.last_day() + 1);
+    EXPECT_TRUE(over.lost && over.waits.empty());
+  };
+  r.post[name] = "released!";
+  waits(name.c_str());
+  r.post[name] = message_bytes(sign(parse_message(good, name).header, r.c.world.sites[1]));
+  waits("not the coordinator's word");
+  r.post[name] = good;
+  r.post[release] = file.substr(1);
+  waits("of another release");
+  r.post[release] = file;
+  EXPECT_NE(r.holder(0, r.c.before()).done.at(0).find("add up to it"), std::string::npos);
+}
+
+TEST(Roles, AReleaseOfAnotherMuffleIsComparedByItsNumbers) {
+  Signed r;
+  Artifact other = r.released();
+  other.map_hashes[0] = std::string(64, 'a');  // which that version reckons otherwise
+  other.muffle_version = "9.9";
+  r.publish(artifact_bytes(other), "9.9");
+  const StepReport report = r.holder(0, r.c.before());
+  EXPECT_NE(report.done.at(0).find("cannot be compared bit for bit: its numbers are what"), std::string::npos)
+      << report.done[0];
+  EXPECT_EQ(receipt_of_holder(r, 0).found, Found::kOtherMuffle);
+  other.values[0] += 1;  // numbers are numbers
+  r.publish(artifact_bytes(other), "9.9");
+  expect_error(ExitCode::kProtocol, {"add up to other numbers"}, [&] { r.holder(1, r.c.before()); });
+  other.values[0] -= 1;
+  other.is_private = true;  // the tests' noise has a seed
+  r.publish(artifact_bytes(other), "9.9");
+  expect_error(ExitCode::kProtocol, {"states something else"}, [&] { r.holder(2, r.c.before()); });
+}
+
+TEST(Roles, AReleaseOfTheSameMuffleIsComparedBitForBit) {
+  Signed r;
+  Artifact other = r.released();
+  other.map_hashes[0] = std::string(64, 'a');
+  r.publish(artifact_bytes(other), "1.2.3");
+  expect_error(ExitCode::kProtocol, {"states something else"}, [&] { r.holder(2, r.c.before()); });
+}
+
+TEST(Roles, TheJournalIsFreeWhileARoundIsAddedUp) {
+  Signed r;
+  const HolderJob job = r.c.job_of_holder(0, r.c.before());
+  const auto lock = [&] {
+    return Journal(job.folder / "journal.mfj", job.key.public_key(), std::chrono::milliseconds(20));
+  };
+  const auto until_verifying = [&](Role& role) {
+    while (role.state() != "verifying") {
+      EXPECT_THROW(lock(), Error);
+      const std::string name = role.wants().front().name;
+      EXPECT_TRUE(role.receive(find(r.post, name)).empty());
+    }
+    EXPECT_NO_THROW(lock());
+  };
+  const auto role = make_holder(r.c.round, job);
+  until_verifying(*role);
+  // Meanwhile another step of the same key holder gives the receipt: this one gives no second.
+  r.holder(0, r.c.before());
+  const std::string receipt = receipt_name(r.c.round.id, job.key.public_key());
+  const std::string bytes = r.post.at(receipt);
+  while (!role->wants().empty()) {
+    const std::string name = role->wants().front().name;
+    EXPECT_TRUE(role->receive(find(r.post, name)).empty());
+  }
+  EXPECT_NE(role->report().done.at(0).find("has given its receipt meanwhile"), std::string::npos);
+  EXPECT_THROW(lock(), Error) << "it was taken again";
+  EXPECT_EQ(r.post.at(receipt), bytes);
 }
 
 TEST(Roles, AKeyHolderAddsStandInsUpAsWell) {

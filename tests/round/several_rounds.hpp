@@ -74,9 +74,10 @@ struct SeveralRounds {
             c.clock(now),
             [this](std::uint64_t number) { return !erased.contains(number); },
             [](std::uint64_t number) { return round_key(number); },
-            [this](std::uint64_t number) { erased.insert(number); },
+            [this](const release::HolderKey& key) { erased.insert(key.number); },
             shares_of(r, h),
-            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); }};
+            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); },
+            "1.2.3"};
   }
   std::filesystem::path shares_of(std::size_t r, std::size_t h) const {
     return c.of(c.world.holders[h]) / ("shares-" + release::short_id(rounds[r].id));

@@ -194,7 +194,7 @@ TEST(SeveralRounds, WhoIsInTheFirstSealIsInAll) {
                         s.c.clock(s.c.after()),
                         [](std::uint64_t) { return true; },
                         [](std::uint64_t n) { return SeveralRounds::round_key(n); },
-                        [](std::uint64_t) {},
+                        [](const HolderKey&) {},
                         s.c.shares_of(h),
                         {}});
   };

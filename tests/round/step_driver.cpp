@@ -53,9 +53,10 @@ round::StepReport step(const std::string& role, const fs::path& world, std::uint
                              clock,
                              [&](std::uint64_t) { return fs::exists(round_key); },
                              [&](std::uint64_t) { return crypto::ExchangeKey::load(round_key); },
-                             [&](std::uint64_t) { fs::remove(round_key); },
+                             [&](const release::HolderKey&) { fs::remove(round_key); },
                              world / "shares",
-                             {}});
+                             {},
+                             "1.2.3"});
 }
 
 }  // namespace

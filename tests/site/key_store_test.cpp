@@ -74,7 +74,7 @@ TEST_F(KeyStoreTest, RoundKeysAreNumberedOnAndNoNumberComesTwice) {
   ASSERT_EQ(first.points.size(), release::kRoundKeysAtATime);
   for (std::size_t i = 0; i < first.points.size(); ++i)
     EXPECT_EQ(store.round_key(i).point(), first.points[i]);
-  for (std::uint64_t i = 0; i < 16; ++i) store.erase_round_key(i);
+  for (std::uint64_t i = 0; i < 16; ++i) store.erase_round_key(i, first.points[i]);
   const release::RoundKeys second = read(KeyStore::open(folder_).make_round_keys());
   EXPECT_EQ(second.first, 16u);
   EXPECT_EQ(store.round_key(16).point(), second.points[0]);
@@ -83,15 +83,35 @@ TEST_F(KeyStoreTest, RoundKeysAreNumberedOnAndNoNumberComesTwice) {
 TEST_F(KeyStoreTest, AnErasedKeyIsGone) {
   KeyStore store = make();
   (void)store.make_round_keys();
+  const crypto::ExchangePoint point = store.round_key(4).point();
   const fs::path file = folder_ / "keys/round-keys/4.key", link = folder_ / "second-name";
   const std::string before = read_file(file);
   fs::create_hard_link(file, link);
-  store.erase_round_key(4);
+  store.erase_round_key(4, point);
   EXPECT_FALSE(store.has_round_key(4));
   EXPECT_TRUE(store.has_round_key(5));
   EXPECT_EQ(read_file(link), std::string(before.size(), '0'));  // overwritten, not only unlinked
   expect_error(ExitCode::kConfig, {"round key 4", "erased"}, [&] { (void)store.round_key(4); });
-  store.erase_round_key(4);
+  store.erase_round_key(4, point);
+}
+
+/// In a folder that was restored, or numbered anew, another key lies under the number.
+TEST_F(KeyStoreTest, AKeyIsErasedByItsPointWhereverItLies) {
+  KeyStore store = make();
+  (void)store.make_round_keys();
+  const crypto::ExchangePoint point = store.round_key(4).point();
+  const fs::path keys = folder_ / "keys/round-keys";
+  fs::rename(keys / "4.key", keys / "90.key");
+  fs::rename(keys / "5.key", keys / "4.key");
+  const crypto::ExchangePoint other = store.round_key(4).point();
+  store.erase_round_key(4, point);
+  EXPECT_FALSE(store.has_round_key(90));
+  EXPECT_EQ(store.round_key(4).point(), other) << "another round's";
+  // What is no key any more serves no round; another number's is left for whom it concerns.
+  for (const char* name : {"6.key", "7.key"}) std::ofstream(keys / name) << "muffle-exchange-key 1\n";
+  store.erase_round_key(6, point);
+  EXPECT_FALSE(store.has_round_key(6));
+  EXPECT_TRUE(store.has_round_key(7));
 }
 
 TEST_F(KeyStoreTest, WhatIsNoStoreOrWasChangedIsRefused) {

@@ -54,13 +54,21 @@ class Journal {
   Journal(const std::filesystem::path& file, const crypto::SitePublicKey& party,
           std::chrono::milliseconds deadline);
 
+  /// Others may open it, until take_again(): for what takes long. The state is what it was.
+  void let_go() { book_.reset(); }
+  /// Locks and reads it once more; others may have added to it. @throws  as the constructor does.
+  void take_again();
+
   const JournalState& state() const { return state_; }
   /// On the disk when this returns. @throws IoError  act upon nothing. @throws InvariantError  it contradicts
   /// an earlier entry.
   void add(const JournalEntry& entry);
 
  private:
-  Book book_;
+  std::filesystem::path file_;
+  crypto::SitePublicKey party_;
+  std::chrono::milliseconds deadline_;
+  std::optional<Book> book_;
   JournalState state_;
 };
 

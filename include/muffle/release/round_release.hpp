@@ -25,10 +25,19 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
 /// Of a round that a release records, by key holder, how its part came to be.
 /// @throws ProtocolError  it names a message by something that is no id.
 std::vector<OpenedBy> opened_in(const RoundRecord& record);
-/// The coordinator's statement: this file is the round's release. @returns what it signs
+/// The coordinator's statement: this file is the round's release.
+struct ReleaseStatement {
+  std::string sha256;  ///< of the file, hex
+  std::string
+      muffle_version;  ///< of the muffle that made it: another one may spell the same release otherwise
+};
+/// @returns what it signs
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
-                                  std::string_view release);
-/// @throws ProtocolError  it is of another round or seal, not the coordinator's, or names another file.
+                                  std::string_view release, const std::string& muffle_version);
+/// @throws ProtocolError  it is of another round or seal, or not the coordinator's.
+ReleaseStatement read_release_statement(const ProposedRound& round, const Sha256Digest& seal,
+                                        const SignedHeader& header);
+/// @throws ProtocolError  likewise, or it names another file.
 void check_release_statement(const ProposedRound& round, const Sha256Digest& seal, const SignedHeader& header,
                              std::string_view release);
 
@@ -43,6 +52,7 @@ enum class Found {
   kSame,         ///< the coordinator's release, or its sum
   kNotAllThere,  ///< it has not all of the messages
   kOther,        ///< something else: an objection, which anybody can check
+  kOtherMuffle,  ///< made by another version of muffle: not compared bit for bit
 };
 /// A party has seen the round's release, its sum, or its abandonment.
 struct Receipt {

@@ -81,11 +81,14 @@ struct HolderJob {
   StepClock clock;
   std::function<bool(std::uint64_t number)> has_round_key;
   std::function<crypto::ExchangeKey(std::uint64_t number)> round_key;
-  std::function<void(std::uint64_t number)> erase_round_key;
+  /// By its point, wherever it lies: under the number there may be another one, in a folder that was mixed
+  /// up.
+  std::function<void(const release::HolderKey& key)> erase_round_key;
   /// Where this round's shares of other holders' keys are kept until its end, if any may be missing: a file
   /// of its own, in a folder of secrets.
   std::filesystem::path shares;
   MakeEntropy entropy{};
+  std::string muffle_version{};
 };
 
 /// A key holder: checks the seal, writes down that this one it opens, opens it, writes down what it sends,

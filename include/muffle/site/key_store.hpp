@@ -40,9 +40,10 @@ class KeyStore {
   bool has_round_key(std::uint64_t number) const;
   /// @throws ConfigError  it is not there: erased after its round, lost, or never made.
   crypto::ExchangeKey round_key(std::uint64_t number) const;
-  /// After its round: gone for good, as far as the disk lets go of it (crypto::erase_secret_file). Nothing if
-  /// it is gone. @throws IoError.
-  void erase_round_key(std::uint64_t number) const;
+  /// After its round: gone for good, as far as the disk lets go of it (crypto::erase_secret_file), under
+  /// whatever number it lies. Under its own there may be another key, in a folder that was restored or mixed
+  /// up: that stays; what is no key any more goes. Nothing if it is gone. @throws IoError.
+  void erase_round_key(std::uint64_t number, const crypto::ExchangePoint& point) const;
   /// Where a key holder keeps its shares of a round's other keys (crypto::HeldShares), in a folder that is
   /// there when this returns. @throws IoError.
   std::filesystem::path shares_file(const crypto::RoundId& round) const;
