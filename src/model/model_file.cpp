@@ -38,22 +38,24 @@ std::optional<ProxyChoice> read_choice(const JsonFields& fields) {
 json header_of(const ModelInfo& info, const ModelContent& content) {
   json generator = info.generator->to_json();
   generator["kind"] = info.generator->kind();
-  return {{"format", kFormat},
-          {"version", kModelVersion},
-          {"generator", std::move(generator)},
-          {"schema", to_json(info.schema)},
-          {"class_share", info.class_share},
-          {"release_hash", info.release_hash},
-          {"train_hash", info.train_hash},
-          {"is_private", info.is_private},
-          {"counts_released", info.counts_released},
-          {"choice", choice_json(info.choice)},
-          {"content", content.description}};
+  json out{{"format", kFormat},
+           {"version", kModelVersion},
+           {"generator", std::move(generator)},
+           {"schema", to_json(info.schema)},
+           {"class_share", info.class_share},
+           {"release_hash", info.release_hash},
+           {"train_hash", info.train_hash},
+           {"is_private", info.is_private},
+           {"counts_released", info.counts_released},
+           {"choice", choice_json(info.choice)},
+           {"content", content.description}};
+  if (info.curve) out["curve"] = to_json(*info.curve);
+  return out;
 }
 
 ModelInfo read_info(const JsonFields& fields) {
   fields.only({"format", "version", "generator", "schema", "class_share", "release_hash", "train_hash",
-               "is_private", "counts_released", "choice", "content"});
+               "is_private", "counts_released", "choice", "curve", "content"});
   ModelInfo info;
   const JsonFields generator = fields.object("generator");
   const std::string kind = generator.text("kind", 64);
@@ -79,6 +81,7 @@ ModelInfo read_info(const JsonFields& fields) {
   info.is_private = fields.flag("is_private");
   info.counts_released = fields.flag("counts_released");
   info.choice = read_choice(fields);
+  if (fields.has("curve")) info.curve = read_training_curve(fields.object("curve"));
   return info;
 }
 

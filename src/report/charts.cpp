@@ -172,15 +172,18 @@ std::string bar_chart(const BarChart& chart) {
 }
 
 std::string line_chart(const LineChart& chart) {
-  double low = 0, high = 0;
+  const bool logarithmic = chart.axis == LineChart::Axis::kLogarithmic;
+  double low = logarithmic ? chart.lines.front().values.front() : 0, high = low;
   for (const LineChart::Line& line : chart.lines) {
     for (const double value : line.values) low = std::min(low, value), high = std::max(high, value);
   }
-  if (low == 0 && high <= 1) high = 1;
+  if (chart.axis == LineChart::Axis::kShares && low == 0 && high <= 1) high = 1;
   const double from = chart.at.front(), width = std::max(chart.at.back() - from, 1e-300);
   const auto x_of = [&](double at) { return kLeft + (at - from) / width * (kWidth - kLeft - kRight); };
+  const auto along = [logarithmic](double value) { return logarithmic ? std::log(value) : value; };
   const auto y_of = [&](double value) {
-    return kHeight - kBottom - (value - low) / std::max(high - low, 1e-300) * (kHeight - kBottom - kTop);
+    const double share = (along(value) - along(low)) / std::max(along(high) - along(low), 1e-300);
+    return kHeight - kBottom - share * (kHeight - kBottom - kTop);
   };
   std::string out = opening(kWidth, kHeight, chart.title, chart.description);
   out += fmt::format("<path class=\"axis\" d=\"M{0} {1}H{2}M{0} {3}H{2}\"/>", kLeft, kHeight - kBottom,

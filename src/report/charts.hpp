@@ -43,8 +43,10 @@ struct LineChart {
     std::vector<double> values;  ///< of each of `at`
   };
   std::vector<Line> lines;
+  /// The upright axis. Linear: from 0, or the least value if that is below, to the greatest. Of shares: at
+  /// least to 1. Logarithmic, of values above 0: from the least to the greatest.
+  enum class Axis { kShares, kLinear, kLogarithmic } axis = Axis::kShares;
 };
-/// Its upright axis goes from 0, or the least value if that is below, to the greatest, or 1 if all are below.
 std::string line_chart(const LineChart& chart);
 
 /// What colours mean, for charts with these.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "charts.hpp"
 #include "guarantee.hpp"
 #include "muffle/schema/key_text.hpp"
 #include "rules.hpp"
@@ -106,6 +107,34 @@ void ledger_and_signature(const PublicMaterial& m, Page& page) {
   page.table(checks);
 }
 
+std::string chart_of(const char* title, const std::vector<model::TrainingCurve::Point>& points) {
+  LineChart chart{title, fmt::format("{}, by the steps of the training", title), {}, {}, {}};
+  LineChart::Line line{"made", {}};
+  bool positive = true;
+  for (const model::TrainingCurve::Point& point : points) {
+    chart.at.push_back(static_cast<double>(point.step));
+    chart.ticks.push_back(std::to_string(point.step));
+    line.values.push_back(point.value);
+    positive = positive && point.value > 0;
+  }
+  chart.axis = positive ? LineChart::Axis::kLogarithmic : LineChart::Axis::kLinear;
+  chart.lines.push_back(std::move(line));
+  return line_chart(chart);
+}
+
+/// Of a network; a closed form was not trained.
+void training_curves(const model::ModelInfo& model, Page& page) {
+  if (!model.curve || model.curve->loss.empty()) return;
+  page.heading("The training");
+  page.begin_grid();
+  page.figure(chart_of("Loss of a step's batch", model.curve->loss),
+              "How far a batch is from the release. It falls on while the release's noise is fitted.");
+  if (!model.curve->to_proxy.empty())
+    page.figure(chart_of("Squared distance to the proxy", model.curve->to_proxy),
+                "To a part of the release on which nothing was trained. The nearest state was kept.");
+  page.end_grid();
+}
+
 }  // namespace
 
 void public_settings(const PublicMaterial& m, Page& page) {
@@ -124,6 +153,7 @@ void public_settings(const PublicMaterial& m, Page& page) {
       facts.rows.push_back({"samples (SHA-256)", m.samples_hash});
     }
     page.table(facts);
+    training_curves(*m.model, page);
   }
   page.heading("Schema: public, written by people");
   if (a.schema.table) {

@@ -97,7 +97,8 @@ std::string serialize(const Checkpoint& c) {
                  {"first_loss", c.first_loss},
                  {"last_loss", c.last_loss},
                  {"tensors", add_tensors(c.tensors, file.payload)},
-                 {"chosen", nullptr}};
+                 {"chosen", nullptr},
+                 {"curve", model::to_json(c.curve)}};
   if (c.chosen) {
     file.header["chosen"] = {{"step", c.chosen->step},
                              {"distance", c.chosen->distance},
@@ -112,7 +113,7 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
                               "Remove it to train from the start."};
   const JsonFields header(file.header, document);
   header.only({"format", "version", "train_hash", "release_hash", "muffle_version", "ranks", "seed", "step",
-               "first_loss", "last_loss", "tensors", "chosen"});
+               "first_loss", "last_loss", "tensors", "chosen", "curve"});
   Checkpoint c;
   c.train_hash = header.text("train_hash", kMaxText);
   c.release_hash = header.text("release_hash", kMaxText);
@@ -122,6 +123,7 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   c.step = header.integer("step", 0, UINT32_MAX);
   c.first_loss = header.number("first_loss");
   c.last_loss = header.number("last_loss");
+  c.curve = model::read_training_curve(header.object("curve"));
   std::size_t at = 0;
   c.tensors = read_tensors(header, file.payload, at);
   if (!header.at("chosen").is_null()) {

@@ -46,6 +46,7 @@ class CheckpointKeeper {
       report.first_loss = checkpoint.first_loss;
       report.last_loss = checkpoint.last_loss;
       report.resumed_at = checkpoint.step;
+      report.curve = checkpoint.curve;
       if (!comm_.is_root()) return;
       spdlog::info("train: resumed after step {} of {} from {} (written by {} rank(s), muffle {})",
                    checkpoint.step, spec_.steps, slots_.last().string(), checkpoint.ranks,
@@ -93,6 +94,7 @@ class CheckpointKeeper {
     c.muffle_version = MUFFLE_VERSION;
     c.first_loss = report.first_loss;
     c.last_loss = report.last_loss;
+    c.curve = report.curve;
     if (choice_ != nullptr) c.chosen = choice_->state();
     slots_.save(c);
     spdlog::debug("train: checkpoint of step {} in {}", c.step, slots_.last().string());

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "checkpoint_choice.hpp"
 #include "checkpoint_keeper.hpp"
@@ -148,7 +149,8 @@ class Training {
                                   train_hash,
                                   release_.is_private,
                                   release::noisy_counts(release_).has_value(),
-                                  report_.choice};
+                                  report_.choice,
+                                  report_.curve};
       model::save_model(model_file, info,
                         closed_form ? model::content_of(start_->closed_form())
                                     : model::content_of(*training_->generator()));
@@ -222,6 +224,7 @@ class Training {
       if (first) report_.first_loss = report_.last_loss;
       const std::uint64_t done = training_->steps_done();
       curves.add(done, report_.last_loss, training_->learning_rate());
+      note_loss(done);
       progress.update(done, fmt::format("loss {:.5g}", report_.last_loss));
       if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report_.last_loss);
       if (training_->stop_agreed()) checkpoints.stop(*training_, report_);
@@ -229,6 +232,13 @@ class Training {
       named_step("train.step");
       stop_heard = setup_.heartbeat();
     }
+  }
+
+  void note_loss(std::uint64_t done) {
+    constexpr std::uint64_t kPoints = 200;
+    if (done % std::max<std::uint64_t>(1, spec_.steps / kPoints) != 0 || !std::isfinite(report_.last_loss))
+      return;
+    report_.curve.loss.push_back({done, report_.last_loss});
   }
 
   /// Before a step rather than after one: a checkpoint of a step is of the time before it was looked at,
@@ -239,6 +249,7 @@ class Training {
     const comm::TerminationHold hold;
     last_distance_ = nearest_->look(*training_);
     curves.add_choice(done, last_distance_);
+    report_.curve.to_proxy.push_back({done, last_distance_});
     if (comm_.is_root())
       spdlog::info("train: after step {}: squared distance to the proxy {:.6g}, the nearest {:.6g} (step {})",
                    done, last_distance_, nearest_->distance(), nearest_->step());

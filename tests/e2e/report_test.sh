@@ -194,4 +194,11 @@ says 76 'made from another release' "$MUFFLE" report --release "$run/release.mfl
 says 2 'no release is named' "$MUFFLE" report --out "$work/x.html"
 ends 0 "$MUFFLE" report --release "$run/release.mfl" --out "$work/x.html" # a release alone
 check "of a release alone, too" grep -q 'What it must not be used for' "$work/x.html"
+check "a closed form has no training" bash -c "! grep -q '>The training<' '$run/report.html'"
+
+# A network's training is in its model, so it is that model's.
+ends 0 on 1 run --config "$CONFIGS/gaussian-mixture-2d.toml" --set map.rff.count=20 --set model.generator=fully-connected --set train.steps=30 \
+  --set sample.count=1000 --out "$work/network"
+ends 0 "$MUFFLE" report --run "$work/network"
+check "its curve is drawn" bash -c "sed '1,/>The training</d' '$work/network/report.html' | grep -q '<path class=\"made\" d=\"M[0-9.]* [0-9.]*L'"
 finish

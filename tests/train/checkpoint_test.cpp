@@ -21,6 +21,7 @@ Checkpoint sample(std::uint64_t step) {
                {"buffer/empty", {0}, {}},
                {"adam.mean/scalar", {}, {0.1f}}};
   c.chosen = {step / 2, -0.25, {{"parameter/weight", {1}, {7}}, {"buffer/b", {2}, {8, 9}}}};
+  c.curve = {{{1, 0.5}, {step, 1.0 / 3.0}}, {{step / 2, -0.25}}};
   return c;
 }
 
@@ -66,6 +67,9 @@ TEST(Checkpoint, LyingHeadersAreRefused) {
   refused("distance", [](Container& c) { c.header["chosen"]["distance"] = nullptr; });
   refused("novelty", [](Container& c) { c.header["chosen"]["novelty"] = 1; });
   refused("chosen", [](Container& c) { c.header.erase("chosen"); });
+  refused("does not ascend", [](Container& c) { c.header["curve"]["loss"]["steps"] = {2, 2}; });
+  refused("values", [](Container& c) { c.header["curve"]["loss"]["values"] = {2}; });
+  refused("curve", [](Container& c) { c.header.erase("curve"); });
   refused("there twice", [](Container& c) { c.header["tensors"][1]["name"] = "parameter/weight"; });
   refused("not finite", [](Container& c) {
     const float nan = std::numeric_limits<float>::quiet_NaN();

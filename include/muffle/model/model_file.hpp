@@ -11,6 +11,7 @@
 
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/model/training_curve.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::model {
@@ -40,7 +41,8 @@ struct ModelInfo {
   std::string train_hash;           ///< hash of the train and model config sections
   bool is_private = true;           ///< false: made from a NOT PRIVATE release
   bool counts_released = false;  ///< the class shares are released ones; false: nothing was, they are equal
-  std::optional<ProxyChoice> choice = std::nullopt;  ///< of a training that started from the closed form
+  std::optional<ProxyChoice> choice = std::nullopt;   ///< of a training that started from the closed form
+  std::optional<TrainingCurve> curve = std::nullopt;  ///< a closed form has none
 };
 
 /// What a generator has learnt: its kind reads it again (GeneratorSettings::open).

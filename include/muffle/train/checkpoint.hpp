@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/model/training_curve.hpp"
+
 namespace muffle::train {
 
 /// A float32 tensor by name, row-major.
@@ -43,11 +45,12 @@ struct Checkpoint {
   std::vector<CheckpointTensor> tensors;  ///< parameters, buffers and Adam's moments
   /// Of a training with train.choose_every that has looked before this step.
   std::optional<ChosenState> chosen = std::nullopt;
+  model::TrainingCurve curve = {};  ///< up to this step
 
   bool operator==(const Checkpoint&) const = default;
 };
 
-inline constexpr int kCheckpointVersion = 2;
+inline constexpr int kCheckpointVersion = 3;
 
 /// The file's bytes: a core/container.hpp container of format "muffle-checkpoint"; no pickle
 /// (docs/how-to/stop-and-resume.md).
