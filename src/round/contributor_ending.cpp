@@ -35,7 +35,7 @@ Next Ending::ended(Act& act) {
   }
   act.report.done.push_back(
       fmt::format("round {} of {} has its sum", round.proposal.number(), round.proposal.plan.rounds()));
-  if (counts) return {AwaitingNext{NextProposal(round)}};
+  if (counts) return {AwaitingNext(round)};
   return {Through()};
 }
 

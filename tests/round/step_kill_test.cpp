@@ -54,7 +54,7 @@ class StepKillTest : public testing::Test {
     fs::create_directory(world_ / "draws");
     if (role_ == "holder") {
       fs::copy(c_.folder / "exchange", world_ / "exchange", fs::copy_options::recursive);
-      fs::copy_file(c_.folder / "holder0-round.key", world_ / "round.key");
+      fs::copy_file(c_.folder / "holder0-round.key", world_ / "round-0.key");
     } else {
       fs::create_directory(world_ / "exchange");
       write_file_atomically(world_ / "exchange" / release::proposal_name(c_.round.id), c_.world.proposed);
@@ -241,7 +241,7 @@ TEST_F(StandInKillTest, AStandInAtEveryStep) { every_step("stand-in"); }
 TEST_F(StepKillTest, AKeyHoldersKeyIsGoneOnceItHasSpoken) {
   fresh("holder");
   ASSERT_EQ(step(), 0) << said();
-  EXPECT_FALSE(fs::exists(world_ / "round.key"));
+  EXPECT_FALSE(fs::exists(world_ / "round-0.key"));
   const auto state = release::parse_journal(read_file(world_ / "party" / "journal.mfj"), "journal");
   EXPECT_TRUE(state.erased(c_.round.proposal.holders[0].point));
   // A power cut at any moment of the rest.
