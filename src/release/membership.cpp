@@ -13,14 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMostVersions = 1'000'000, kMostNumber = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostVersions = 1'000'000;
 constexpr std::uint64_t kMostDays = 1'000'000;  ///< since 1970: before the year 4708
-
-/// Of messages that belong to no round and have no numbers.
-void require_kind(const JsonFields& f, const SignedHeader& header, MessageKind kind) {
-  if (header.kind != kind || header.round != crypto::RoundId{} || header.numbers != 0)
-    f.fail("", fmt::format("is no {} (it is a {})", name_of(kind), name_of(header.kind)));
-}
 
 std::string one_line_text(const JsonFields& f, std::string_view key, std::size_t most) {
   std::string text = f.text(key, most);
@@ -29,42 +23,6 @@ std::string one_line_text(const JsonFields& f, std::string_view key, std::size_t
 }
 
 }  // namespace
-
-json body_of(const Card& card) {
-  return {{"name", card.name},
-          {"box", to_hex(card.box)},
-          {"site", card.site},
-          {"key_holder", card.key_holder},
-          {"coordinator", card.coordinator}};
-}
-
-Card read_card(const SignedHeader& header, const std::string& name) {
-  const JsonDocument document = message_document(name);
-  const JsonFields f(header.body, document);
-  require_kind(f, header, MessageKind::kCard);
-  f.only({"name", "box", "site", "key_holder", "coordinator"});
-  if (header.answers != Sha256Digest{}) f.fail("", "is a card, and answers something");
-  Card card{f.text("name", 64), bytes_at<32>(f, "box"), f.flag("site"), f.flag("key_holder"),
-            f.flag("coordinator")};
-  if (!crypto::valid_site_name(card.name)) f.fail("name", "is no name of a site");
-  if (card.coordinator == (card.site || card.key_holder))
-    f.fail("coordinator", "needs to be somebody else than sites and key holders, each with keys of its own");
-  return card;
-}
-
-std::string roles_in_words(const Card& card) {
-  if (card.coordinator) return "coordinator";
-  if (card.site && card.key_holder) return "site and key holder";
-  return card.site ? "site" : "key holder";
-}
-
-json body_of(const Charter& charter) {
-  json cards = json::array();
-  for (const SignedHeader& card : charter.cards) cards.push_back(header_json(card));
-  return {
-      {"title", charter.title},         {"version", charter.version}, {"previous", to_hex(charter.previous)},
-      {"admission", charter.admission}, {"cards", std::move(cards)},  {"revoked", hex_json(charter.revoked)}};
-}
 
 Consortium::Consortium(const SignedHeader& header, const std::string& name)
     : id(header.id()), coordinator(header.sender) {
@@ -138,19 +96,6 @@ const Consortium::Member& check_countersignature(const Consortium& consortium, c
     throw ProtocolError(
         fmt::format("a countersignature is of a key that is no member's, {}.", to_hex(header.sender)));
   return *member;
-}
-
-json body_of(const RoundKeys& keys) { return {{"first", keys.first}, {"points", hex_json(keys.points)}}; }
-
-RoundKeys read_round_keys(const SignedHeader& header, const std::string& name) {
-  const JsonDocument document = message_document(name);
-  const JsonFields f(header.body, document);
-  require_kind(f, header, MessageKind::kRoundKeys);
-  f.only({"first", "points"});
-  RoundKeys keys{f.integer("first", 0, kMostNumber - kMostRoundKeys),
-                 hex_list<32>(f, "points", 1, kMostRoundKeys)};
-  require_different(f, "points", keys.points, [](const auto& point) { return point; });
-  return keys;
 }
 
 SignedHeader decline_of(const ProposedRound& round, DeclineCode code) {

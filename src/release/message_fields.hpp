@@ -14,6 +14,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/release/messages.hpp"
 
 namespace muffle::release {
 
@@ -60,6 +61,12 @@ template <std::size_t kSize>
 std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std::string_view key,
                                                        std::size_t least, std::size_t most) {
   return hex_list<kSize>(f, key, f.at(key), least, most);
+}
+
+/// Of messages that belong to no round and have no numbers.
+inline void require_kind(const JsonFields& f, const SignedHeader& header, MessageKind kind) {
+  if (header.kind != kind || header.round != crypto::RoundId{} || header.numbers != 0)
+    f.fail("", fmt::format("is no {} (it is a {})", name_of(kind), name_of(header.kind)));
 }
 
 /// What a site calls its records, as its ledger does.

@@ -9,34 +9,8 @@
 
 namespace muffle::release {
 
-// Who may take part in rounds between institutions, and what each says of a round beside its numbers. All of
-// these are messages as release/messages.hpp has them, without numbers. All public.
-
-/// A party says who it is; signed with the key that it speaks of.
-struct Card {
-  std::string name{};           ///< as crypto::valid_site_name() has it
-  crypto::ExchangePoint box{};  ///< X25519: what is for this party's eyes alone is sealed to it
-  bool site = false;            ///< holds records
-  bool key_holder = false;      ///< opens sums
-  bool coordinator = false;     ///< proposes, seals, adds up
-  bool operator==(const Card&) const = default;
-};
-nlohmann::json body_of(const Card& card);
-/// @throws ProtocolError, as the others.
-Card read_card(const SignedHeader& header, const std::string& name);
-/// "site and key holder".
-std::string roles_in_words(const Card& card);
-
-/// Who is in a consortium, by a coordinator that signs it. A new version follows the one before.
-struct Charter {
-  std::string title{};                           ///< the consortium's name, for people
-  std::uint64_t version = 1;                     ///< 1, 2, ...
-  Sha256Digest previous{};                       ///< id() of the version before; zeros: this is the first
-  std::string admission{};                       ///< how members are admitted, for people
-  std::vector<SignedHeader> cards{};             ///< of all members, the coordinator among them
-  std::vector<crypto::SitePublicKey> revoked{};  ///< keys that may take part in nothing any more
-};
-nlohmann::json body_of(const Charter& charter);
+// Who may take part in rounds between institutions, and what each says of a round beside its numbers: what a
+// reader makes of messages (release/messages.hpp) that have no numbers. All public.
 
 /// A charter that was read, and who is in it.
 struct Consortium {
@@ -64,16 +38,6 @@ struct Consortium {
 SignedHeader countersignature_of(const Consortium& consortium);
 /// @returns the member who accepts. @throws ProtocolError  it is of another charter, or of nobody in it.
 const Consortium::Member& check_countersignature(const Consortium& consortium, const SignedHeader& header);
-
-/// A key holder's one-time X25519 keys, numbered from `first`.
-struct RoundKeys {
-  std::uint64_t first = 0;
-  std::vector<crypto::ExchangePoint> points;
-};
-/// How many are made and published at a time, and the most that a message holds.
-inline constexpr std::size_t kRoundKeysAtATime = 16, kMostRoundKeys = 256;
-nlohmann::json body_of(const RoundKeys& keys);
-RoundKeys read_round_keys(const SignedHeader& header, const std::string& name);
 
 /// @returns what a site signs. By public numbers or a person's decision alone: who takes part is public.
 SignedHeader decline_of(const ProposedRound& round, DeclineCode code);

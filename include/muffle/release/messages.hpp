@@ -15,9 +15,10 @@
 
 namespace muffle::release {
 
-// The messages of a round between institutions (docs/explanation/between-institutions.md). Each is a file: a
-// container whose header its sender has signed, with a vector of numbers behind it, or none. Whoever carries
-// it can neither change it nor learn a sum from it. All of this is public, or covered by masks.
+// The messages of rounds between institutions, all kinds of them, and of those who take part
+// (docs/explanation/between-institutions.md): what each says, and how it is signed and read. Each is a file:
+// a container whose header its sender has signed, with a vector of numbers behind it, or none. Whoever
+// carries it can neither change it nor learn a sum from it. All of this is public, or covered by masks.
 
 enum class MessageKind {
   // Of a round.
@@ -28,7 +29,7 @@ enum class MessageKind {
   kOpening,
   kRelease,
   kReceipt,
-  // Of a consortium (release/membership.hpp).
+  // Of a consortium.
   kCard,
   kCharter,
   kCountersignature,
@@ -226,5 +227,63 @@ struct StandIn {
 nlohmann::json body_of(const StandIn& stand_in);
 /// @param most  f. @param sealed  sites that the seal counts
 StandIn read_stand_in(const SignedHeader& header, std::size_t most, std::size_t sealed);
+
+/// The coordinator's statement: this file is the round's release.
+struct ReleaseStatement {
+  std::string sha256;  ///< of the file, hex
+  /// Of the muffle that made it: another one may spell the same release otherwise.
+  std::string muffle_version;
+};
+
+/// What a party has found that added the round up by itself, from contributions and openings.
+enum class Found {
+  kSame,         ///< the coordinator's release, or its sum
+  kNotAllThere,  ///< it has not all of the messages
+  kOther,        ///< something else: an objection, which anybody can check
+  kOtherMuffle,  ///< made by another version of muffle: not compared bit for bit
+};
+/// A party has seen the round's release, its sum, or its abandonment.
+struct Receipt {
+  bool key_erased = false;       ///< its round key, and shares of others'
+  std::optional<Found> found{};  ///< of an abandonment: none
+};
+
+// Of a consortium.
+
+/// A party says who it is; signed with the key that it speaks of.
+struct Card {
+  std::string name{};           ///< as crypto::valid_site_name() has it
+  crypto::ExchangePoint box{};  ///< X25519: what is for this party's eyes alone is sealed to it
+  bool site = false;            ///< holds records
+  bool key_holder = false;      ///< opens sums
+  bool coordinator = false;     ///< proposes, seals, adds up
+  bool operator==(const Card&) const = default;
+};
+nlohmann::json body_of(const Card& card);
+/// @throws ProtocolError, as the others.
+Card read_card(const SignedHeader& header, const std::string& name);
+/// "site and key holder".
+std::string roles_in_words(const Card& card);
+
+/// Who is in a consortium, by a coordinator that signs it. A new version follows the one before.
+struct Charter {
+  std::string title{};                           ///< the consortium's name, for people
+  std::uint64_t version = 1;                     ///< 1, 2, ...
+  Sha256Digest previous{};                       ///< id() of the version before; zeros: this is the first
+  std::string admission{};                       ///< how members are admitted, for people
+  std::vector<SignedHeader> cards{};             ///< of all members, the coordinator among them
+  std::vector<crypto::SitePublicKey> revoked{};  ///< keys that may take part in nothing any more
+};
+nlohmann::json body_of(const Charter& charter);
+
+/// A key holder's one-time X25519 keys, numbered from `first`.
+struct RoundKeys {
+  std::uint64_t first = 0;
+  std::vector<crypto::ExchangePoint> points;
+};
+/// How many are made and published at a time, and the most that a message holds.
+inline constexpr std::size_t kRoundKeysAtATime = 16, kMostRoundKeys = 256;
+nlohmann::json body_of(const RoundKeys& keys);
+RoundKeys read_round_keys(const SignedHeader& header, const std::string& name);
 
 }  // namespace muffle::release

@@ -25,13 +25,7 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
 /// Of a round that a release records, by key holder, how its part came to be.
 /// @throws ProtocolError  it names a message by something that is no id.
 std::vector<OpenedBy> opened_in(const RoundRecord& record);
-/// The coordinator's statement: this file is the round's release.
-struct ReleaseStatement {
-  std::string sha256;  ///< of the file, hex
-  std::string
-      muffle_version;  ///< of the muffle that made it: another one may spell the same release otherwise
-};
-/// @returns what it signs
+/// The coordinator's statement. @returns what it signs
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
                                   std::string_view release, const std::string& muffle_version);
 /// @throws ProtocolError  it is of another round or seal, or not the coordinator's.
@@ -47,18 +41,6 @@ SignedHeader abandonment_of(const ProposedRound& round, AbandonCode code);
 /// @throws ProtocolError  it is of another round, or not the coordinator's.
 AbandonCode check_abandonment(const ProposedRound& round, const SignedHeader& header);
 
-/// What a party has found that added the round up by itself, from contributions and openings.
-enum class Found {
-  kSame,         ///< the coordinator's release, or its sum
-  kNotAllThere,  ///< it has not all of the messages
-  kOther,        ///< something else: an objection, which anybody can check
-  kOtherMuffle,  ///< made by another version of muffle: not compared bit for bit
-};
-/// A party has seen the round's release, its sum, or its abandonment.
-struct Receipt {
-  bool key_erased = false;       ///< its round key, and shares of others'
-  std::optional<Found> found{};  ///< of an abandonment: none
-};
 /// @param statement  of the release, the sum or the abandonment @returns what it signs
 SignedHeader receipt_of(const ProposedRound& round, const SignedHeader& statement, const Receipt& receipt);
 /// @throws ProtocolError  it answers another statement, or is of nobody in the round.
