@@ -489,8 +489,10 @@ schema::Schema released_schema(const Config& c) {
                    std::ranges::all_of(c.features.maps, is_counted);
   const bool as_column =
       c.data.label_as == data::LabelAs::kColumn || (c.data.label_as == data::LabelAs::kAuto && few);
-  if (as_column && schema.table && schema.table->label())
-    describe_table(schema, std::make_shared<const schema::Table>(with_label_as_column(*schema.table)));
+  if (!schema.table) return schema;
+  schema::Table table = with_rows_counted(*schema.table);
+  if (as_column) table = with_label_as_column(std::move(table));
+  if (table != *schema.table) describe_table(schema, std::make_shared<const schema::Table>(std::move(table)));
   return schema;
 }
 

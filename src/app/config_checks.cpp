@@ -43,6 +43,29 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            "number of records is public, data.records: leave the guess out");
 }
 
+/// Of a schema that has rows of a person counted.
+void check_rows(const Config& c, const schema::Schema& released, const Maps& maps, bool trains, Problems& p) {
+  const auto person = released.table ? released.table->counted_person() : std::nullopt;
+  if (!person) return;
+  const schema::Column& column = released.table->columns[*person];
+  p.unless(
+      column.rows == c.privacy.max_records_per_person,
+      fmt::format("column '{}' has rows = {} in the schema, and privacy.max_records_per_person is {}: both "
+                  "say how many records of a person count at most, so write one number in both",
+                  column.name, column.rows, c.privacy.max_records_per_person));
+  for (const features::NamedMap& map : maps)
+    p.unless(
+        map.map->tables() != nullptr,
+        fmt::format("column '{}' has rows in the schema, which maps of kind {} alone can count, and map.{} "
+                    "is another: leave that map out, or 'rows'",
+                    column.name, features::tables_maps(), map.name));
+  if (trains && !c.model.chosen().knows_rows_of_people())
+    p.add(
+        fmt::format("column '{}' has rows in the schema, and model.generator = \"{}\" cannot make people of "
+                    "them: use \"pair-graph\", or leave 'rows' out",
+                    column.name, c.model.chosen().kind()));
+}
+
 void check_maps(const Config& c, const schema::Schema& released, const Maps& maps, Problems& p) {
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
@@ -88,6 +111,7 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
     c.ledger.problems(p);
     c.aggregation.problems(c.privacy.adjacency, c.data.shards == data::ShardRule::kPerRank, p);
     if (mapped) check_maps(c, released, maps, p);
+    check_rows(c, released, maps, stages.train, p);
   }
   Problems of_model;
   if (stages.train) {

@@ -22,6 +22,7 @@ struct JobPlan {
   std::optional<double> records;  ///< m, or the guess of it
   std::vector<release::MapForecast> maps;
   std::map<std::string, std::string> sizes;  ///< sizes_for() the guess
+  std::optional<release::RowsForecast> rows;
   std::optional<double> count_noise;  ///< counts, or the moments' traces: standard deviation in records
   release::Cost release;
   train::Cost train;  ///< of the model that is made of the release
@@ -78,6 +79,7 @@ JobPlan plan_job(const Config& config, int ranks, int threads, std::optional<std
   }
   const privacy::AggregationMode mode = config.aggregation.mode(ranks);
   plan.maps = release::forecast(release, mode, plan.records);
+  plan.rows = release::rows_forecast(release, mode);
   plan.count_noise = release::count_noise(release, mode);
   plan.release = release::cost(release, ranks, static_cast<std::uint64_t>(threads), plan.records);
   plan.train = train::cost(release, config.model.chosen(), config.train, static_cast<std::uint64_t>(ranks));
@@ -154,6 +156,11 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"maps", maps},
                     {"differences", differences(c.plan)},
                     {"label_as_column", label_as_column(c.plan)},
+                    {"rows_of_a_person", p.rows ? Json{{"column", p.rows->column},
+                                                       {"most", p.rows->most},
+                                                       {"noise", p.rows->noise},
+                                                       {"noise_of_others", p.rows->for_others}}
+                                                : Json(nullptr)},
                     {"sizes", p.sizes},
                     {"count_noise", or_null(p.count_noise)},
                     {"generator_parameters", p.train.parameters},
@@ -193,6 +200,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     out +=
         fmt::format("\nlabel\n  '{}' is counted like any other column, not class by class (data.label_as)\n",
                     printable(label));
+  if (p.rows)
+    out += fmt::format(
+        "\npeople\n  how many of them ('{}') have 1, 2, .. {} rows is released: noise of {:.3g} in each "
+        "number of those who have at least so many, and {:.1f} % more of it in all else\n",
+        printable(p.rows->column), p.rows->most, p.rows->noise, 100 * (p.rows->for_others - 1));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (const release::MapForecast& b : p.maps) {

@@ -1,9 +1,11 @@
 // muffle simulate: a round between institutions on one machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <numeric>
 #include <optional>
 #include <ostream>
 #include <thread>
@@ -42,9 +44,6 @@ struct World {
           "contributes is public, and would tell whether a site has a record that does not fit. Add `--set "
           "data.on_error=clamp`: it changes no number of records that all fit.",
           sources.file));
-    if (command.missing > 0 && config.plan.rounds() > 1)
-      throw ConfigError(
-          "key holders may be missing of releases of one round (privacy.rounds = 1): leave --missing out.");
     const int needed = command.missing == 0 ? 3 : command.missing == 1 ? 4 : 8;
     if (command.sites < needed)
       throw ConfigError(
@@ -74,12 +73,27 @@ struct World {
         (out / "server.log").string(), kServerDeadline_s);
   }
 
-  /// Until those who have not opened are late.
-  void wait_for_last_opening() const {
+  /// Until those who have not opened are late. @param id  the round's, or its first digits
+  void wait_for_last_opening(const std::string& id) const {
     const auto place = round::make_exchange(exchange.string());
-    const std::uint64_t until = round::find_round(*place, "").proposal.open_until;
+    const std::uint64_t until = round::find_round(*place, id).proposal.open_until;
     while (static_cast<std::uint64_t>(std::time(nullptr)) <= until)
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> sites(names.size());
+    std::iota(sites.begin(), sites.end(), std::size_t{0});
+    return sites;
+  }
+  /// Key holders who open round `number` (1 ..) where `missing` do not: the last ones, in the next round
+  /// those before them, so that who was missing is back.
+  std::vector<std::size_t> openers(std::size_t number, std::size_t missing) const {
+    std::vector<std::size_t> sites;
+    for (std::size_t i = missing; i < holders; ++i)
+      sites.push_back((i + holders - number * missing % holders) % holders);
+    std::ranges::sort(sites);
+    return sites;
   }
 
   /// Settings of a site whose records are one part of the configuration's, and whose policy allows it.
@@ -161,19 +175,19 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
     words.insert(words.end(), {"--coordinator", world.coordinator.string()});
     run_all("`muffle " + words[0] + " " + words[1] + "`", {words}, command.deadline_s);
   };
-  const auto each_site = [&](const char* verb, std::size_t count) {
+  const auto each_site = [&](const char* verb, const std::vector<std::size_t>& sites) {
     std::vector<std::vector<std::string>> commands;
-    for (std::size_t i = 0; i < count; ++i)
-      commands.push_back({"site", verb, "--site", world.folders[i].string()});
+    for (const std::size_t i : sites) commands.push_back({"site", verb, "--site", world.folders[i].string()});
     run_all(fmt::format("`muffle site {}` of a site", verb), commands, command.deadline_s);
   };
-  const auto carry = [&](std::size_t count) {
-    if (world.server) each_site("sync", count);
+  const std::vector<std::size_t> all = world.all();
+  const auto carry = [&](const std::vector<std::size_t>& sites) {
+    if (world.server) each_site("sync", sites);
   };
-  const auto by_sites = [&](const char* verb, std::size_t count) {
-    carry(count);
-    each_site(verb, count);
-    carry(count);
+  const auto by_sites = [&](const char* verb, const std::vector<std::size_t>& sites) {
+    carry(sites);
+    each_site(verb, sites);
+    carry(sites);
   };
   ensure_writable_folder(world.exchange);
   if (!command.folder) {
@@ -183,19 +197,20 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   world.found();
   say(fmt::format("{} sites and a coordinator have keys, and know one another", world.names.size()));
   by_coordinator({"charter", "--title", "a simulation"});
-  by_sites("join", world.names.size());
+  by_sites("join", all);
   say("all have accepted the charter");
   std::vector<std::string> propose{"propose", "--title", "a simulated round", "--config", sources.file};
   if (command.missing > 0) {
     for (std::size_t h = 0; h < world.holders; ++h)
       propose.insert(propose.end(), {"--holder", world.names[h]});
-    propose.insert(propose.end(), {"--missing-holders", fmt::format("{}", command.missing), "--days",
-                                   fmt::format("{:.6f}", command.wait_s / 86400), "--open-days", "0.00002"});
+    propose.insert(propose.end(), {"--missing-holders", fmt::format("{}", command.missing)});
   }
   for (const std::string& setting : sources.set) propose.insert(propose.end(), {"--set", setting});
   for (const auto& [key, value] : sources.flags)
     propose.insert(propose.end(), {"--set", key + "=" + settings::toml_string(value)});
-  const std::size_t there = world.holders - static_cast<std::size_t>(command.missing);
+  std::vector<std::string> deadlines;
+  if (command.missing > 0)
+    deadlines = {"--days", fmt::format("{:.6f}", command.wait_s / 86400), "--open-days", "0.00002"};
   const auto place = round::make_exchange(world.exchange.string());
   const std::size_t rounds = world.config.plan.rounds();
   std::string before;
@@ -205,21 +220,22 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
       say("the round has its noisy sum");
       propose = {"propose", "--after", before};
     }
+    propose.insert(propose.end(), deadlines.begin(), deadlines.end());
     by_coordinator(propose);
     for (const round::Proposals::Entry& entry : round::read_proposals(*place).rounds) {
       if (entry.round.proposal.number() == number) before = release::short_id(entry.round.id);
     }
     say(rounds == 1 ? "a round is proposed" : fmt::format("round {} of {} is proposed", number, rounds));
-    by_sites("step", world.names.size());
+    by_sites("step", all);
     say("all have contributed");
     by_coordinator({"step"});
     say("the contributions are sealed");
+    const std::vector<std::size_t> there = world.openers(number, static_cast<std::size_t>(command.missing));
     by_sites("step", there);
     say(command.missing == 0 ? "the key holders have opened"
                              : fmt::format("all key holders but {} have opened", command.missing));
-  }
-  if (command.missing > 0) {
-    world.wait_for_last_opening();
+    if (command.missing == 0) continue;
+    world.wait_for_last_opening(before);
     by_coordinator({"step"});
     by_sites("step", there);
     say("the others have stood in for who is missing");
@@ -227,7 +243,7 @@ void simulate(const ConfigSources& sources, const SimulateCommand& command, std:
   by_coordinator({"step"});
   for (const std::string& name : place->list()) {
     if (!name.ends_with("-release.mfl")) continue;
-    carry(world.names.size());
+    carry(all);
     run_all("`muffle verify`",
             {{"verify", (world.exchange / name).string(), "--evidence", world.exchange.string(),
               "--require-signature", (world.coordinator / "card.mfm").string()}},

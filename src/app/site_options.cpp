@@ -196,7 +196,7 @@ void PartyCommandLine::add_simulate() {
   o.preset("--sites", simulate_.sites, "N", "among how many sites the records are dealt")
       ->check(CLI::Range(3, 1000));
   o.preset("--missing", simulate_.missing, "F",
-           "key holders that are gone for good once all have contributed: the others stand in")
+           "key holders that do not open, in each round others: those who have opened stand in for them")
       ->check(CLI::Range(0, 2));
   o.preset("--wait", simulate_.wait_s, "SECONDS",
            "with --missing: how long contributions and openings may take; whoever is missing is noticed then")

@@ -15,7 +15,7 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
   data::DataSpec spec = config.config.data;
   if (spec.schema.table &&
       (!plan.schema.table || schema::table_hash(*spec.schema.table) !=
-                                 schema::table_hash(schema::with_target_as_label(*plan.schema.table))))
+                                 schema::table_hash(schema::as_described(*plan.schema.table))))
     throw ConfigError(fmt::format(
         "data.schema in {} is not the schema of the round's plan: compare them (`muffle schema hash`, "
         "`muffle site show`), and settle with the coordinator which is right. No record was read.",

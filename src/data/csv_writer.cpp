@@ -122,7 +122,7 @@ struct WrittenColumn {
   std::optional<std::size_t> number = std::nullopt;  ///< of a record; none: the label, a key, or it follows
   std::vector<std::string> fields = {};  ///< as they are written, by code; of numbers only the missing value
   std::optional<NumberTexts> numbers = std::nullopt;
-  std::optional<schema::KeyText> key = std::nullopt;
+  std::optional<schema::KeyText> key = std::nullopt;  ///< of a key, or of the person
 };
 
 std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
@@ -133,7 +133,8 @@ std::vector<WrittenColumn> written_columns(const schema::RecordKind& kind) {
     if (!column.is_sampled()) continue;
     WrittenColumn& written = columns.emplace_back(WrittenColumn{schema::ColumnText(column), j});
     if (column.is_feature()) written.number = numbers++;
-    if (column.type == schema::ColumnType::kKey) {
+    if (column.type == schema::ColumnType::kKey || column.is_person()) {
+      require(!column.is_person() || kind.persons, "rows of people whom nobody has dealt them to");
       written.key.emplace(column);
       continue;
     }
@@ -178,7 +179,7 @@ std::uint64_t longest_field(const WrittenColumn& written, const schema::RecordKi
   std::size_t longest = 2;
   if (written.key) {  // the last one has most digits
     std::string text, field;
-    written.key->write(kind.keys_before + kind.count, text);
+    written.key->write(kind.last_key_number(column), text);
     append_field(text, kind.text.separator, kind.text.quote_texts, field);
     return field.size() + 1;
   }
@@ -264,7 +265,7 @@ class CsvWriter final : public schema::RecordWriter {
         const std::size_t codes = c.fields.size();
         if (c.key) {
           field_.clear();
-          c.key->write(kind().keys_before + written() + i + 1, field_);
+          c.key->write(kind().key_number(c.text.column(), written() + i), field_);
           append_field(field_, kind().text.separator, kind().text.quote_texts, line);
           return;
         }

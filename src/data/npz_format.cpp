@@ -100,7 +100,7 @@ std::vector<std::uint32_t> characters(std::string_view text) {
 
 /// A table: an array for each column that samples have, named as it is. Numbers are float64, NaN: missing;
 /// categories are their codes, the last one: missing; or texts (U), where numbers would be taken for these.
-/// Keys are texts.
+/// Keys and people are texts.
 class NpzTableWriter final : public schema::RecordWriter {
  public:
   NpzTableWriter(const std::filesystem::path& path, const schema::RecordKind& kind)
@@ -112,10 +112,10 @@ class NpzTableWriter final : public schema::RecordWriter {
       Array array{schema::ColumnText(column), std::nullopt, sizeof(double), {}, j, std::nullopt};
       if (column.is_feature()) array.number = numbers++;
       std::string descr = "<f8";
-      if (column.type == schema::ColumnType::kKey) {
+      if (column.type == schema::ColumnType::kKey || column.is_person()) {
+        require(!column.is_person() || kind.persons, "rows of people whom nobody has dealt them to");
         array.key.emplace(column);
-        const std::size_t longest =
-            key_of(array, kind.keys_before + kind.count).size();  // it has most digits
+        const std::size_t longest = key_of(array, kind.last_key_number(column)).size();  // it has most digits
         array.bytes = longest * sizeof(std::uint32_t);
         descr = "<U" + std::to_string(longest);
       } else if (array.text.numbers_are_texts()) {
@@ -168,7 +168,7 @@ class NpzTableWriter final : public schema::RecordWriter {
       stored_.clear();
       for (std::size_t i = 0; i < some.count(); ++i) {
         if (array.key) {
-          for (const std::uint32_t c : key_of(array, kind().keys_before + written() + i + 1))
+          for (const std::uint32_t c : key_of(array, kind().key_number(column, written() + i)))
             store(c, sizeof c);
           stored_.resize((i + 1) * array.bytes);
           continue;

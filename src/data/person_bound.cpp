@@ -46,8 +46,10 @@ void PersonBound::tell_apart(std::size_t first, std::size_t end) {
   }
 }
 
-std::vector<bool> PersonBound::kept() {
-  std::vector<bool> out(records_, false);
+/// Calls visit(record, number) for the records that count, numbers from 1; ends the work.
+/// @param in_order  each person's by the order in which they were chosen; else their numbers mean nothing
+template <class Visit>
+void PersonBound::for_each_kept(bool in_order, const Visit& visit) {
   const auto by_order = [](const Entry& a, const Entry& b) {
     return a.order != b.order ? a.order < b.order : a.record < b.record;
   };
@@ -56,21 +58,33 @@ std::vector<bool> PersonBound::kept() {
   });
   for (std::size_t first = 0, end = 0; first < entries_.size(); first = end) {
     while (end < entries_.size() && entries_[end].person == entries_[first].person) ++end;
-    std::size_t last = end;
-    if (end - first > most_) {
+    if (in_order || end - first > most_) {
       tell_apart(first, end);
       std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(first),
                 entries_.begin() + static_cast<std::ptrdiff_t>(end), by_order);
-      last = first + most_;
     }
-    for (std::size_t i = first; i < last; ++i) out[entries_[i].record] = true;
+    const std::size_t last = std::min<std::uint64_t>(end, first + most_);
+    for (std::size_t i = first; i < last; ++i) visit(entries_[i].record, i - first + 1);
   }
   sodium_memzero(entries_.data(), entries_.size() * sizeof(Entry));
   std::vector<Entry>().swap(entries_);
+}
+
+std::vector<bool> PersonBound::kept() {
+  std::vector<bool> out(records_, false);
+  for_each_kept(false, [&](std::uint64_t record, std::size_t) { out[record] = true; });
   return out;
 }
 
-std::vector<bool> records_that_count(const DataSpec& spec, int rank) {
+std::vector<std::uint16_t> PersonBound::numbers() {
+  std::vector<std::uint16_t> out(records_, 0);
+  for_each_kept(true, [&](std::uint64_t record, std::size_t number) {
+    out[record] = static_cast<std::uint16_t>(std::min(number, schema::kMostRowsOfAPerson));
+  });
+  return out;
+}
+
+CountedRecords records_that_count(const DataSpec& spec, int rank) {
   const std::unique_ptr<RecordStream> stream = open_records(spec, rank);
   PersonBound bound(spec.records_per_person, spec.person_key.empty() ? new_person_key() : spec.person_key,
                     stream->records());
@@ -82,7 +96,9 @@ std::vector<bool> records_that_count(const DataSpec& spec, int rank) {
     if (record % kRecordsABeat == 0) beat(spec.heartbeat);
   }
   stream->expect_end();
-  return bound.kept();
+  const auto& table = spec.schema.table;
+  if (table && table->counted_person()) return {{}, bound.numbers()};
+  return {bound.kept(), {}};
 }
 
 }  // namespace muffle::data

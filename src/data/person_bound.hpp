@@ -18,7 +18,7 @@ namespace muffle::data {
 /// The key is random and secret, and neither it nor a hash leaves this object (PrivateDigest). Two people
 /// whose 64-bit hashes agree share the bound between them; that this befalls a given person among n has a
 /// probability of n / 2^64, far below any delta.
-/// Memory: 24 bytes a record until kept() is called, then a bit a record.
+/// Memory: 24 bytes a record until kept() or numbers() is called, then a bit or two bytes a record.
 class PersonBound {
  public:
   /// @param most     records a person, at least 1
@@ -30,6 +30,10 @@ class PersonBound {
   void add(const Row& row);
   /// Which of the records count, in the order in which they came. Ends the work.
   std::vector<bool> kept();
+  /// The same, and which of their person's records they are: those of one person that count have the numbers
+  /// 1, 2, .. in the order by which they were chosen (no number is above
+  /// schema::kMostRowsOfAPerson), the others 0. Ends the work.
+  std::vector<std::uint16_t> numbers();
 
  private:
   struct Entry {
@@ -38,6 +42,8 @@ class PersonBound {
   };
 
   void tell_apart(std::size_t first, std::size_t end);
+  template <class Visit>
+  void for_each_kept(bool in_order, const Visit& visit);
 
   std::uint64_t most_;
   PrivateHasher hasher_;
@@ -46,8 +52,18 @@ class PersonBound {
   std::string content_;
 };
 
-/// Goes over all the records that spec names on this rank. @returns which of them count. @throws as
-/// open_records() and RecordStream::read().
-std::vector<bool> records_that_count(const DataSpec& spec, int rank);
+/// Which of a rank's records count. Private.
+struct CountedRecords {
+  std::vector<bool> kept;              ///< PersonBound::kept(); or
+  std::vector<std::uint16_t> numbers;  ///< PersonBound::numbers(), where the schema counts them
+
+  std::size_t size() const { return kept.size() + numbers.size(); }
+  bool empty() const { return size() == 0; }
+  bool counts(std::uint64_t record) const { return numbers.empty() ? kept[record] : numbers[record] > 0; }
+};
+
+/// Goes over all the records that spec names on this rank. @throws as open_records() and
+/// RecordStream::read().
+CountedRecords records_that_count(const DataSpec& spec, int rank);
 
 }  // namespace muffle::data

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -52,11 +53,18 @@ class Shard final : public RecordSource {
           " records, the configuration says " + std::to_string(spec.records) +
           ". The number of records is public and part of the guarantee: correct whichever is wrong.");
     }
+    require(!schema_.table || !schema_.table->counted_person() || spec.records_per_person > 0,
+            "which of a person's records one is, nobody tells but the bound of records a person");
     if (spec.records_per_person > 0 && schema_.table && schema_.table->person()) {
       require(ranks == 1 || spec.shards == ShardRule::kPerRank || !spec.person_key.empty(),
               "ranks that share files need one key for the bound of records a person");
       counts_ = records_that_count(spec, rank);
       require(counts_.size() == stream_->records(), "the files were changed while they were read");
+      if (const auto counted = schema_.table->counted_person()) {
+        const std::vector<std::size_t> features = schema_.table->features();
+        row_number_ = static_cast<std::size_t>(std::ranges::find(features, *counted) - features.begin());
+        rows_ = schema_.table->columns[*counted].rows;
+      }
     }
     share_ = share_of(spec.shards, stream_->records(), static_cast<std::uint64_t>(rank),
                       static_cast<std::uint64_t>(ranks));
@@ -82,11 +90,7 @@ class Shard final : public RecordSource {
         ++clamped_;
       }
       batch.y[i] = checked_label();
-      if (!counts_.empty() && !counts_[share_.first + done_ * share_.stride] &&
-          batch.y[i] != schema::kNoClass) {
-        batch.y[i] = schema::kNoClass;
-        ++beyond_bound_;
-      }
+      if (!counts_.empty()) bound_by_person(share_.first + done_ * share_.stride, i, batch);
     }
     if (i < n) make_room(i, batch);  // keeps what is there
     batch.n = i;
@@ -98,6 +102,17 @@ class Shard final : public RecordSource {
   }
 
  private:
+  /// @param i  the record's place in the batch
+  void bound_by_person(std::uint64_t record, std::size_t i, Batch& batch) {
+    if (!counts_.counts(record)) {
+      if (batch.y[i] != schema::kNoClass) ++beyond_bound_;
+      batch.y[i] = schema::kNoClass;
+    } else if (row_number_) {
+      const auto code = static_cast<std::uint32_t>(std::min<std::size_t>(counts_.numbers[record], rows_) - 1);
+      batch.x[i * schema_.dims() + *row_number_] = schema::position({code, 0.5f}, rows_);
+    }
+  }
+
   /// Once, to the rank's own log.
   void tell_misfits() {
     if (std::exchange(told_, true)) return;
@@ -168,7 +183,9 @@ class Shard final : public RecordSource {
   const bool pictures_;
   const bool clamp_ = schema_.on_error == schema::OnError::kClamp;
   std::uint64_t clamped_ = 0, unusable_ = 0;  ///< private
-  std::vector<bool> counts_;                  ///< which records of the files do; empty: all. Private
+  CountedRecords counts_;                     ///< of the files; empty: all do. Private
+  std::optional<std::size_t> row_number_;  ///< the number of a record that says which of its person's it is
+  std::size_t rows_ = 0;                   ///< its codes
   std::uint64_t beyond_bound_ = 0;
   bool told_ = false;
   schema::Scaling scaling_;

@@ -26,8 +26,9 @@ TableFields::TableFields(const DataSpec& spec, Where where)
     ColumnUse& use = columns_[j];
     use.time = table_->time_of_day(j);
     if (column.is_unread() || column.follows()) continue;
-    if (column.role == schema::ColumnRole::kPerson) {
+    if (column.is_person()) {
       if (spec.records_per_person > 0) use.use = Use::kPerson;
+      if (column.is_feature()) row_number_ = numbers_++;
       continue;
     }
     use.use = column.is_feature() ? Use::kNumber : Use::kLabel;
@@ -42,6 +43,7 @@ TableFields::TableFields(const DataSpec& spec, Where where)
 
 void TableFields::begin(Row& row) {
   row.floats.resize(numbers_);
+  if (row_number_) row.floats[*row_number_] = 0.0f;
   row.label = 0;
   row.person.clear();
   usable_ = true;

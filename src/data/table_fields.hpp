@@ -70,6 +70,9 @@ class TableFields {
   std::vector<ColumnUse> columns_;
   Differences differences_;
   std::size_t numbers_ = 0;
+  /// Which of them says which of its person's records a record is. A record alone does not tell: it is 0
+  /// here, and open_shard() sets it.
+  std::optional<std::size_t> row_number_;
   bool usable_ = true;  ///< of the record at hand
 };
 

@@ -6,6 +6,7 @@
 #include "marginals.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/data/people.hpp"
 #include "muffle/evaluate/metric.hpp"
 #include "number_findings.hpp"
 #include "raw_distances.hpp"
@@ -102,7 +103,9 @@ class MarginalsMetric final : public Metric {
       means.rows.push_back(std::move(row));
       if (size <= 2) farthest.push_back(list(distances, names, size, fine));
     }
+    FoundTable people = people_by_rows(subject, samples, fine, means);
     out.tables.push_back(std::move(means));
+    if (!people.rows.empty()) out.tables.push_back(std::move(people));
     numbers(subject, samples, names, fine, out);
     add_number_findings(subject, samples, names, fine, out);
     out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
@@ -111,6 +114,45 @@ class MarginalsMetric final : public Metric {
 
  private:
   static constexpr std::size_t kMostSize = 8;
+
+  /// How many people have how many rows, where the schema says that it is released: their shares, and their
+  /// total variation as a row of `means`. No rows: it is not released.
+  static FoundTable people_by_rows(const Subject& subject, const data::DataSpec& samples,
+                                   const Fineness& fine, FoundTable& means) {
+    FoundTable out{"people with so many rows", {"real", "synthetic"}, {}, kMostWorst};
+    const schema::Table& table = *subject.train.schema.table;
+    const auto person = table.person();
+    const std::size_t most = person ? table.columns[*person].rows : 0;
+    if (most == 0) return out;
+    std::vector<std::vector<double>> laws;
+    const auto read = [&](data::DataSpec spec) {
+      spec.heartbeat = subject.heartbeat;
+      laws.push_back(data::shares_of_people(data::people_by_records(std::move(spec), most)));
+    };
+    read(subject.train);
+    read(samples);
+    if (!subject.test.features.empty()) {
+      read(subject.test);
+      out.columns.emplace_back("real test");
+    }
+    FoundTable::Row distance{"rows of a person", {}};
+    for (std::size_t l = 1; l < laws.size(); ++l) {
+      double sum = 0;
+      for (std::size_t k = 0; k < most; ++k) sum += std::fabs(laws[l][k] - laws[0][k]);
+      distance.cells.push_back(
+          fine.share_cell(sum / 2, {"marginals", "people", l == 1 ? "tvd" : "tvd_of_real_test"}));
+    }
+    means.rows.push_back(std::move(distance));
+    constexpr const char* kOf[] = {"real", "synthetic", "real_test"};
+    for (std::size_t k = 0; k < most; ++k) {
+      FoundTable::Row row{k + 1 < most ? std::to_string(k + 1) : fmt::format("{} or more", most), {}};
+      for (std::size_t l = 0; l < laws.size(); ++l)
+        row.cells.push_back(
+            fine.share_cell(laws[l][k], {"marginals", "people", kOf[l], std::to_string(k + 1)}));
+      out.rows.push_back(std::move(row));
+    }
+    return out;
+  }
 
   /// Means over the numbers; of the errors of their means whatever the sign.
   static RawDistance mean_distance(const std::vector<RawDistance>& all) {

@@ -172,6 +172,11 @@ class NearestMeanMetric final : public Metric {
           "counted like any other column. Leave the metric out, or release with data.label_as = "
           "\"class\".",
           name));
+    if (a.schema.table && a.schema.table->counted_person())
+      throw ConfigError(fmt::format(
+          "evaluate.metrics has \"nearest-mean\", and records of {} have the number of the row among its "
+          "person's (rows, in the schema), which single ones have not. Leave the metric out.",
+          name));
     const schema::Schema& other = subject.test.schema;
     if (a.schema.shape != other.shape || a.classes() != other.classes || a.schema.lo != other.lo ||
         a.schema.hi != other.hi)

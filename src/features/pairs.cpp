@@ -24,6 +24,11 @@ bool CountTables::learns() const {
   return std::ranges::any_of(grid_cells, [](std::size_t cells) { return cells > 0; });
 }
 
+double CountTables::rows_weight(double others, double share) {
+  constexpr double kParts = 64.0;
+  return others > 0 ? std::max(1.0, std::round(kParts * std::sqrt(share * others))) / kParts : 1.0;
+}
+
 double CountTables::sum_of_squares() const {
   double sum = 0.0;
   for (const CountTable& table : tables) sum += table.weight * table.weight;

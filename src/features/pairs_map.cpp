@@ -56,6 +56,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     columns_ = {};
     for (const std::size_t j : schema.table->features()) {
       if (schema.table->target() == j) columns_.target = columns_.names.size();
+      if (schema.table->counted_person() == j) columns_.row_number = columns_.names.size();
       columns_.names.push_back(schema.table->columns[j].name);
     }
     const auto label = schema.table->label();
@@ -67,6 +68,8 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       throw ConfigError("its tables are of columns with other numbers of codes than the schema's.");
     if (all_.grid_cells != grid_cells)
       throw ConfigError("it learns the bins of other columns than the schema's.");
+    if (all_.row_number != columns_.row_number)
+      throw ConfigError("it counts the rows of people otherwise than the schema.");
   }
 
   nlohmann::json to_json() const override {
@@ -78,11 +81,12 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     }
     nlohmann::json out{{"codes", all_.codes}, {"tables", std::move(tables)}};
     if (all_.learns()) out["grid_cells"] = all_.grid_cells;
+    if (all_.row_number) out["row_number"] = *all_.row_number;
     return out;
   }
 
   void read_json(const JsonFields& f) override {
-    f.only({"codes", "tables", "grid_cells"});
+    f.only({"codes", "tables", "grid_cells", "row_number"});
     all_ = {};
     all_.codes = f.sizes("codes", kMostCounted, 1, kMostCountedCells);
     if (f.has("grid_cells")) {
@@ -91,6 +95,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
           !std::ranges::equal(all_.grid_cells, all_.codes, std::less_equal<>()))
         f.fail("grid_cells", "are not those of such columns");
     }
+    if (f.has("row_number")) all_.row_number = f.integer("row_number", 0, all_.codes.size() - 1);
     std::set<TableKey> seen;
     for (const JsonFields& entry : f.objects("tables", kMostCountTables)) {
       entry.only({"columns", "weight", "groups"});
@@ -105,6 +110,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
       }
       if (const std::string wrong = wrong_table(table, all_.codes); !wrong.empty())
         entry.fail("columns", wrong);
+      if (is_with_rows(table)) entry.fail("columns", "count the rows of people together with others");
       if (!seen.insert(key_of(table)).second) entry.fail("columns", "names a table twice");
       all_.tables.push_back(std::move(table));
     }
@@ -161,6 +167,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     std::vector<double> all;
     for (const std::size_t k : all_.codes) all.push_back(static_cast<double>(k));
     for (const std::size_t k : all_.grid_cells) all.push_back(static_cast<double>(k) + 0.25);
+    if (all_.row_number) all.push_back(static_cast<double>(*all_.row_number) + 0.75);
     for (const CountTable& table : all_.tables) {
       for (const std::size_t j : table.columns) all.push_back(static_cast<double>(j));
       all.push_back(-table.weight);  // below any column: where a table ends is seen
@@ -200,6 +207,7 @@ class PairsMap final : public FeatureMap, private TableFeatures {
     for (CountTable& table : tables) {
       if (std::ranges::all_of(table.groups, [](const auto& of) { return of.empty(); })) table.groups.clear();
       std::string wrong = wrong_table(table, all_.codes);
+      if (wrong.empty() && is_with_rows(table)) wrong = "counts the rows of people together with others";
       if (wrong.empty() && !seen.insert(key_of(table)).second) wrong = "is there twice";
       if (!wrong.empty()) throw ConfigError(fmt::format("a table of a later round {}.", wrong));
     }
@@ -221,6 +229,12 @@ class PairsMap final : public FeatureMap, private TableFeatures {
   }
 
  private:
+  /// Of several columns, one of them the row_number.
+  bool is_with_rows(const CountTable& table) const {
+    return all_.row_number && table.columns.size() > 1 &&
+           std::ranges::count(table.columns, *all_.row_number) > 0;
+  }
+
   TableChoice choice_;
   bool stated_ = false;  ///< the tables are a release's, not chosen by the settings
   CountTables all_;

@@ -20,6 +20,8 @@ constexpr double kLearnedBins = 32;
 /// Of pairs with the target (schema::ColumnRole): what classifiers are to learn of few records
 /// (docs/explanation/pairs.md, "a label of few records").
 constexpr double kTargetWeight = 2.0;
+/// Of the table of which rows of its person's a record is, until the others' are known.
+constexpr double kUnsaid = -1.0;
 
 /// The text of columns, "a:b"; names may hold ':' themselves. None: some part is no column's name.
 std::optional<std::vector<std::size_t>> columns_in(std::string_view text,
@@ -80,6 +82,22 @@ std::string columns_listed(const CountedColumns& columns) {
                         columns.label));
 }
 
+/// Which of its person's a record is; where no text of the settings gave its table a weight.
+void weigh_rows(const CountedColumns& columns, CountTables& all, settings::Problems& problems) {
+  if (!all.row_number) return;
+  const auto own = std::ranges::find_if(all.tables, [&](const CountTable& t) { return all.counts_rows(t); });
+  if (own == all.tables.end()) {
+    problems.add(
+        fmt::format("the schema has rows of a person counted ('{}'), and its table is left out: leave "
+                    "'rows' out of the schema",
+                    columns.names[*all.row_number]));
+  } else if (own->weight == kUnsaid) {
+    double others = 0;
+    for (const CountTable& table : all.tables) others += &table == &*own ? 0.0 : table.weight * table.weight;
+    own->weight = CountTables::rows_weight(others);
+  }
+}
+
 void weigh(const TableChoice& choice, const CountedColumns& columns, CountTables& all,
            settings::Problems& problems) {
   for (const std::string& text : choice.weights) {
@@ -92,7 +110,7 @@ void weigh(const TableChoice& choice, const CountedColumns& columns, CountTables
     }
     bool fits = false;
     for (CountTable& table : all.tables) {
-      if (!holds(table, *named)) continue;
+      if (!holds(table, *named) || (all.counts_rows(table) && *named != table.columns)) continue;
       fits = true;
       table.weight = weight;
     }
@@ -100,6 +118,7 @@ void weigh(const TableChoice& choice, const CountedColumns& columns, CountTables
   }
   std::erase_if(all.tables, [](const CountTable& table) { return table.weight == 0.0; });
   if (!problems.empty()) return;
+  weigh_rows(columns, all, problems);
   problems.unless(!all.tables.empty(),
                   "nothing is counted: every table's weight is 0, or every column left out");
   problems.unless(all.tables.size() <= kMostCountTables,
@@ -184,7 +203,7 @@ CountTables choose_tables(const TableChoice& choice, const CountedColumns& colum
                           std::vector<std::size_t> codes, std::vector<std::size_t> grid_cells) {
   const std::string listed = columns_listed(columns);
   settings::Problems problems;
-  CountTables all{std::move(codes), {}, std::move(grid_cells)};
+  CountTables all{std::move(codes), {}, std::move(grid_cells), columns.row_number};
   const std::size_t d = columns.names.size();
   problems.unless(
       d <= kMostCounted,
@@ -197,15 +216,17 @@ CountTables choose_tables(const TableChoice& choice, const CountedColumns& colum
     if (at != columns.names.end()) counted[static_cast<std::size_t>(at - columns.names.begin())] = false;
   }
   for (std::size_t a = 0; a < d && problems.empty(); ++a) {
-    if (counted[a]) all.tables.push_back({{a}, {}, choice.singles});
-    for (std::size_t b = a + 1; counted[a] && b < d; ++b) {
-      if (counted[b])
+    const bool rows = a == columns.row_number;
+    if (counted[a]) all.tables.push_back({{a}, {}, rows ? kUnsaid : choice.singles});
+    for (std::size_t b = a + 1; counted[a] && !rows && b < d; ++b) {
+      if (counted[b] && b != columns.row_number)
         all.tables.push_back({{a, b}, {}, a == columns.target || b == columns.target ? kTargetWeight : 1.0});
     }
   }
   for (const std::string& text : choice.triples) {
     auto named = columns_in(text, columns.names, false);
-    if (!named || named->size() != 3 || !different(*named)) {
+    if (!named || named->size() != 3 || !different(*named) ||
+        (columns.row_number && std::ranges::count(*named, *columns.row_number) > 0)) {
       problems.add(
           fmt::format("triples: \"{}\" is not three different columns, as in \"a:b:c\"; {}", text, listed));
       continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,10 @@ struct TableChoice {
 
 /// The columns of the records, by name.
 struct CountedColumns {
-  std::vector<std::string> names = {};  ///< of a record's numbers
-  std::size_t target = kAnyColumn;      ///< which of those is the target; kAnyColumn: none
-  std::string label = {};               ///< that has classes; empty: there is none
+  std::vector<std::string> names = {};         ///< of a record's numbers
+  std::size_t target = kAnyColumn;             ///< which of those is the target; kAnyColumn: none
+  std::string label = {};                      ///< that has classes; empty: there is none
+  std::optional<std::size_t> row_number = {};  ///< CountTables::row_number
 };
 
 /// @throws ConfigError  with all that is wrong with the settings.

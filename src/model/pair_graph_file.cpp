@@ -167,6 +167,7 @@ PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps,
   }
   numbers.end();
   for (const std::size_t j : schema.table->features()) {
+    if (schema.table->counted_person() == j) model.row_number = model.bin_widths.size();
     std::vector<double>& widths = model.bin_widths.emplace_back();
     const std::vector<double>& edges = schema.table->columns[j].edges;
     if (!schema.table->columns[j].is_number()) continue;

@@ -54,6 +54,7 @@ class PairGraphSettings : public ClosedFormSettings {
     fields.only({"kind", "sweeps"});
     sweeps = fields.integer("sweeps", 0, kMostPairSweeps);
   }
+  bool knows_rows_of_people() const override { return true; }
   /// A record and its copy; its codes and random numbers stand beside one record alone.
   double numbers_at_once(const schema::Schema& schema) const override {
     return 2 * static_cast<double>(schema.dims());

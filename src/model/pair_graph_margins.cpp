@@ -10,6 +10,7 @@
 
 #include "known_combinations.hpp"
 #include "noisy_counts.hpp"
+#include "rows_law.hpp"
 
 namespace muffle::model {
 namespace {
@@ -220,7 +221,7 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
   std::vector<ColumnCounts> columns;
   std::vector<NoisyCounts> all;
   for (std::size_t j = 0; j < tables.codes.size(); ++j) {
-    if (is_learned(tables, j)) continue;
+    if (is_learned(tables, j) || j == tables.row_number) continue;
     others.push_back(j);
     const ColumnCounts& column = columns.emplace_back(column_counts(tables, j, size));
     NoisyCounts& sum =
@@ -246,6 +247,10 @@ std::vector<std::vector<Eigen::VectorXd>> column_laws(const release::NoisyTables
     }
     for (std::size_t i = 0; i < others.size(); ++i) out[c][others[i]] = std::move(laws[i]);
   }
+  if (!tables.row_number) return out;
+  const std::vector<double> law = rows_law(tables);
+  for (std::size_t c = 0; c < classes; ++c)
+    out[c][*tables.row_number] = size[c] * Eigen::Map<const Eigen::VectorXd>(law.data(), std::ssize(law));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/model/pair_graph.hpp"
 #include "pair_graph_gibbs.hpp"
+#include "rows_law.hpp"
 
 namespace muffle::model {
 namespace {
@@ -69,7 +70,13 @@ class PairGraphSampler : public Sampler {
       std::vector<std::vector<Members>>& members = members_.emplace_back(model.codes.size());
       for (const PairGraphCells& cells : model.cells) members[cells.column] = members_of(cells, c);
     }
+    // All classes have one law of it.
+    if (model.row_number)
+      people_ = model::people_by_rows(
+          not_growing(column_laws_of(model.laws.front(), model.codes)[*model.row_number]));
   }
+
+  std::vector<double> people_by_rows() const override { return people_; }
 
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
                     std::span<float> out, std::span<const Departure>) const override {
@@ -149,6 +156,7 @@ class PairGraphSampler : public Sampler {
   std::vector<std::vector<std::vector<Members>>> members_;  ///< C of d: of each group; empty: of no groups
   std::vector<GibbsLaw> laws_;
   std::vector<std::vector<std::vector<double>>> tilts_;  ///< C of d: of each code
+  std::vector<double> people_;                           ///< people_by_rows()
 };
 
 }  // namespace

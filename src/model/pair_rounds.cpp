@@ -229,7 +229,7 @@ std::vector<features::CountTable> tables_beforehand(const features::CountTables&
     groups.push_back(std::move(own));
   }
   std::vector<features::CountTable> out = tables_on(pairs, groups, false);
-  return out.empty() ? single_columns(workload) : out;
+  return with_rows_counted(workload, out.empty() ? single_columns(workload) : std::move(out));
 }
 
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
@@ -247,6 +247,7 @@ Choice tables_of_round(const features::CountTables& workload, const release::Noi
   }
   // Where noise hides all pairs, the columns are what is left to count.
   if (out.tables.empty()) out.tables = single_columns(workload);
+  out.tables = with_rows_counted(workload, std::move(out.tables));
   features::CountTables placed{workload.codes, std::move(out.tables), workload.grid_cells};
   placed.lay_out();
   out.tables = std::move(placed.tables);

@@ -1,5 +1,6 @@
 // What another build may choose in a later round, and what none can.
 #include <algorithm>
+#include <utility>
 
 #include "muffle/model/pair_rounds.hpp"
 #include "round_tables.hpp"
@@ -58,7 +59,7 @@ std::vector<features::CountTable> settled_as(const std::vector<features::CountTa
     });
   }
   std::vector<features::CountTable> out = tables_on(pairs, groups, all);
-  return out.empty() ? single_columns(workload) : out;
+  return with_rows_counted(workload, out.empty() ? single_columns(workload) : std::move(out));
 }
 
 }  // namespace muffle::model

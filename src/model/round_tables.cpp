@@ -63,6 +63,23 @@ std::vector<features::CountTable> single_columns(const features::CountTables& wo
   return out;
 }
 
+std::vector<features::CountTable> with_rows_counted(const features::CountTables& workload,
+                                                    std::vector<features::CountTable> tables) {
+  const auto squares = [](const std::vector<features::CountTable>& of) {
+    double sum = 0;
+    for (const features::CountTable& table : of) sum += table.weight * table.weight;
+    return sum;
+  };
+  const auto stated = std::ranges::find_if(
+      workload.tables, [&](const features::CountTable& table) { return workload.counts_rows(table); });
+  if (stated == workload.tables.end()) return tables;
+  std::erase_if(tables, [&](const features::CountTable& table) { return workload.counts_rows(table); });
+  const double own = stated->weight * stated->weight, others = squares(workload.tables) - own;
+  const double share = others > 0 ? own / others : features::CountTables::kRowsShare;
+  tables.push_back({{*workload.row_number}, {}, features::CountTables::rows_weight(squares(tables), share)});
+  return tables;
+}
+
 std::vector<Groups> bounds_of(const release::NoisyTables& so_far) {
   std::vector<Groups> out;
   for (const std::size_t k : so_far.codes) out.emplace_back(k, 0u);

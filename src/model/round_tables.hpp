@@ -26,6 +26,11 @@ bool counts_all_pairs(const features::CountTables& workload, std::size_t round, 
 /// Every column of the workload by itself: where bins are learned, level by level of its tree.
 std::vector<features::CountTable> single_columns(const features::CountTables& workload);
 
+/// The tables, and behind them that of the workload's row_number, if it has one: with the share of the sum of
+/// squares that it has in the workload, so that every round counts it alike.
+std::vector<features::CountTable> with_rows_counted(const features::CountTables& workload,
+                                                    std::vector<features::CountTable> tables);
+
 /// Of all `pairs`, on each column's groups. @param more_than_one  pairs whose columns have one group each are
 /// left out
 std::vector<features::CountTable> tables_on(const std::vector<Candidate>& pairs,

@@ -147,9 +147,14 @@ class Repetition {
 
   std::optional<release::Check> wrong_tables(std::size_t round) const {
     const std::size_t b = places_[round - 1];
-    const release::NoisyTables so_far =
-        round == 1 ? release::NoisyTables{} : release::make_noisy_tables(release::rounds_before(a_, round));
-    const Choice choice = choose(*workload_.map, a_, b, so_far, a_.aggregation);
+    release::NoisyTables so_far;
+    privacy::AggregationMode mode = a_.aggregation;
+    if (round > 1) {
+      const release::Artifact before = release::rounds_before(a_, round);
+      so_far = release::make_noisy_tables(before);
+      mode = before.aggregation;
+    }
+    const Choice choice = choose(*workload_.map, a_, b, so_far, mode);
     const auto is_stated = [&](const std::vector<features::CountTable>& tables) {
       return workload_.map->tables()->counting(tables)->to_json() == a_.maps[b].map->to_json();
     };

@@ -25,6 +25,19 @@ Summed one_of(const AggregationMode& mode) {
       mode);
 }
 
+int Apart::opened(std::size_t round) const {
+  const std::size_t before = stood_in_before.size();
+  if (round <= before) return parties.holders - stood_in_before[round - 1];
+  return round == before + 1 ? parties.holders - stood_in : parties.holders;
+}
+
+Apart apart_of(const RoundParties& parties, int sealed, std::vector<int> missing) {
+  Apart out{parties, sealed, missing.back()};
+  missing.pop_back();
+  if (parties.missing_holders > 0) out.stood_in_before = std::move(missing);
+  return out;
+}
+
 AggregationMode mode_of(const Summed& summed) {
   return std::visit([](const auto& m) { return AggregationMode(m); }, summed);
 }
@@ -167,12 +180,26 @@ std::string with_less_noise(double times, const Guarantee& promised) {
                      exact_text(promised.delta));
 }
 
+/// "1 of them was", or of several rounds "in round 1 1 of them, in round 3 2 of them were"; empty: nobody
+/// was.
+std::string missing_in_words(const Apart& mode) {
+  if (mode.stood_in_before.empty())
+    return mode.stood_in == 0
+               ? ""
+               : fmt::format("{} of them {}", mode.stood_in, mode.stood_in == 1 ? "was" : "were");
+  std::vector<std::string> rounds;
+  for (std::size_t round = 1; round <= mode.stood_in_before.size() + 1; ++round) {
+    if (const int missing = mode.parties.holders - mode.opened(round); missing > 0)
+      rounds.push_back(fmt::format("{} of them in round {}", missing, round));
+  }
+  return rounds.empty() ? "" : fmt::format("{} were", fmt::join(rounds, ", "));
+}
+
 std::string text(const Apart& mode, const std::optional<Guarantee>& promised) {
   const RoundParties& p = mode.parties;
-  const std::string stood_in = mode.stood_in > 0
-                                   ? fmt::format(" ({} of them {} missing, and others stood in)",
-                                                 mode.stood_in, mode.stood_in == 1 ? "was" : "were")
-                                   : "";
+  const std::string missing = missing_in_words(mode);
+  const std::string stood_in =
+      missing.empty() ? "" : fmt::format(" ({} missing, and others stood in)", missing);
   const std::string alone =
       promised ? fmt::format(", which is {}", with_less_noise(std::sqrt(p.expected - p.colluding), *promised))
                : "";
@@ -244,9 +271,12 @@ void require_valid(const AggregationMode& mode) {
     problems.unless(round->sealed >= round->parties.least && round->sealed <= round->parties.sites,
                     fmt::format("{} contributions count, and it must be {} to {}", round->sealed,
                                 round->parties.least, round->parties.sites));
-    problems.unless(round->stood_in >= 0 && round->stood_in <= round->parties.missing_holders,
-                    fmt::format("others stood in for {} key holders, and {} may be missing", round->stood_in,
-                                round->parties.missing_holders));
+    std::vector<int> stood_in = round->stood_in_before;
+    stood_in.push_back(round->stood_in);
+    for (const int missing : stood_in)
+      problems.unless(missing >= 0 && missing <= round->parties.missing_holders,
+                      fmt::format("others stood in for {} key holders, and {} may be missing", missing,
+                                  round->parties.missing_holders));
   }
   if (const Combined* several = combined(mode)) {
     problems.unless(several->parts.size() >= 2,

@@ -56,6 +56,11 @@ bool same_parties(const RoundRecord& a, const RoundRecord& b) {
                             });
 }
 
+int missing_in(const RoundRecord& round) {
+  return static_cast<int>(
+      std::ranges::count_if(round.holders, [](const RoundRecord::Holder& h) { return h.opening.empty(); }));
+}
+
 /// Of a release, or of one of those that it was combined from.
 void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
                   const std::optional<RoundRecord>& round, Problems& wrong) {
@@ -67,9 +72,10 @@ void check_summed(const Artifact& a, const privacy::AggregationMode& mode,
     wrong.unless(round->sites.size() == static_cast<std::size_t>(apart->sealed) &&
                      round->holders.size() == static_cast<std::size_t>(apart->parties.holders),
                  "it names other numbers of sites and key holders than its noise is of");
-    const auto missing =
-        std::ranges::count_if(round->holders, [](const RoundRecord::Holder& h) { return h.opening.empty(); });
-    wrong.unless(missing == apart->stood_in,
+    std::vector<int> missing;
+    for (const RoundRecord& before : a.rounds_before) missing.push_back(missing_in(before));
+    missing.push_back(missing_in(*round));
+    wrong.unless(*apart == privacy::apart_of(apart->parties, apart->sealed, missing),
                  "it names another number of key holders that were missing than its noise is of");
   }
   if (apart != nullptr && round && a.parts.empty())
@@ -101,7 +107,7 @@ void check_parts(const Artifact& a, Problems& wrong) {
       records == a.records && is_private == a.is_private,
       "it says something else of its records or its noise than the releases that it was combined from");
   wrong.unless(promise_of(a).has_value(), "it promises nothing to a person who is in all its parts");
-  wrong.unless(!a.round, "it is of a round, and combined from several releases");
+  wrong.unless(!a.round && a.rounds_before.empty(), "it is of a round, and combined from several releases");
 }
 
 void check_aggregation(const Artifact& a, Problems& wrong) {
@@ -117,10 +123,11 @@ std::function<double(std::size_t, std::size_t)> carried_by(const Artifact& a,
                                                            const privacy::AggregationMode& mode) {
   const privacy::Apart* const apart = privacy::apart(mode);
   if (apart == nullptr)
-    return [&a, mode](std::size_t p, std::size_t r) { return carried_sigma(a, mode, p, r); };
+    return [&a, whole = std::make_shared<const privacy::AggregationMode>(mode)](
+               std::size_t p, std::size_t r) { return carried_sigma(a, *whole, p, r); };
   const auto sites = std::make_shared<privacy::SiteNoisePlan>(a.noise, apart->parties);
-  return [sites, round = *apart](std::size_t p, std::size_t r) {
-    return sites->total_sigma(round.sealed, round.opened(), p, r);
+  return [&a, sites, round = *apart](std::size_t p, std::size_t r) {
+    return sites->total_sigma(round.sealed, round.opened(a.round_of(p)), p, r);
   };
 }
 

@@ -16,16 +16,18 @@ using nlohmann::json;
 
 json apart_to_header(const privacy::Apart& mode) {
   const privacy::RoundParties& p = mode.parties;
-  return {{"mode", privacy::name_of(mode)},
-          {"invited", p.sites},
-          {"expected", p.expected},
-          {"least", p.least},
-          {"sealed", mode.sealed},
-          {"colluding_sites", p.colluding},
-          {"holders", p.holders},
-          {"colluding_holders", p.colluding_holders},
-          {"missing_holders", p.missing_holders},
-          {"stood_in", mode.stood_in}};
+  json out{{"mode", privacy::name_of(mode)},
+           {"invited", p.sites},
+           {"expected", p.expected},
+           {"least", p.least},
+           {"sealed", mode.sealed},
+           {"colluding_sites", p.colluding},
+           {"holders", p.holders},
+           {"colluding_holders", p.colluding_holders},
+           {"missing_holders", p.missing_holders},
+           {"stood_in", mode.stood_in}};
+  if (!mode.stood_in_before.empty()) out["stood_in_before"] = mode.stood_in_before;
+  return out;
 }
 
 json round_to_header(const RoundRecord& r) {
@@ -106,17 +108,31 @@ PartRecord read_part(const JsonFields& f) {
   return out;
 }
 
+std::vector<int> read_counts(const JsonFields& f, std::string_view key) {
+  const json& list = f.at(key);
+  if (!list.is_array() || list.empty() || list.size() > privacy::kMostRounds)
+    f.fail(key, "is no list of a number for each round");
+  std::vector<int> out;
+  for (const json& entry : list) {
+    if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() > (1 << 16))
+      f.fail(key, "has an entry that is no number of key holders");
+    out.push_back(entry.get<int>());
+  }
+  return out;
+}
+
 privacy::AggregationMode read_apart(const JsonFields& f) {
   const auto count = [&](std::string_view key) { return static_cast<int>(f.integer(key, 0, 1 << 16)); };
-  const privacy::Apart mode{{.sites = count("invited"),
-                             .expected = count("expected"),
-                             .least = count("least"),
-                             .colluding = count("colluding_sites"),
-                             .holders = count("holders"),
-                             .colluding_holders = count("colluding_holders"),
-                             .missing_holders = count("missing_holders")},
-                            count("sealed"),
-                            count("stood_in")};
+  privacy::Apart mode{{.sites = count("invited"),
+                       .expected = count("expected"),
+                       .least = count("least"),
+                       .colluding = count("colluding_sites"),
+                       .holders = count("holders"),
+                       .colluding_holders = count("colluding_holders"),
+                       .missing_holders = count("missing_holders")},
+                      count("sealed"),
+                      count("stood_in")};
+  if (f.has("stood_in_before")) mode.stood_in_before = read_counts(f, "stood_in_before");
   // Before anything is computed of these numbers.
   try {
     privacy::require_valid(privacy::AggregationMode(mode));

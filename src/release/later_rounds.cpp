@@ -43,7 +43,7 @@ void require_other_keys(const ProposedRound& a, const ProposedRound& b) {
 EndedRound::EndedRound(ProposedRound proposed, const SignedHeader& sealed, const Message& summed)
     : round(std::move(proposed)),
       seal(round, sealed),
-      sum(read_sum(summed.header, round.proposal.holders.size())),
+      sum(sum_in(round, summed.header)),
       id(summed.header.id()),
       values(summed.numbers.begin(), summed.numbers.end()) {
   check_sum(round, seal.id, summed.header);
@@ -51,10 +51,8 @@ EndedRound::EndedRound(ProposedRound proposed, const SignedHeader& sealed, const
 
 SignedHeader sum_of(const ProposedRound& round, const SealedRound& seal, const std::vector<OpenedBy>& opened,
                     bool secure_noise) {
-  Sum body{{}, secure_noise};
-  for (const OpenedBy& by : opened) body.openings.push_back(by.opening.value());
   SignedHeader header{.kind = MessageKind::kSum, .round = round.id, .answers = seal.id};
-  header.body = body_of(body);
+  header.body = body_of(Sum{opened, secure_noise});
   return header;
 }
 
@@ -63,7 +61,7 @@ void check_sum(const ProposedRound& round, const Sha256Digest& seal, const Signe
   require_chain(!round.last(), "A round that ends with a release has no sum of its own.");
   require_chain(header.sender == round.coordinator, "This sum is not the coordinator's.");
   require_chain(header.numbers == round.length, "A sum has another number of values than its round.");
-  (void)read_sum(header, round.proposal.holders.size());
+  (void)sum_in(round, header);
 }
 
 void require_follows(const EndedRound& before, const ProposedRound& round) {
@@ -184,12 +182,14 @@ std::uint64_t records_in(const ProposedRound& round, const SealedRound& seal) {
 Artifact released_before(const ReleasePlan& plan, const std::vector<EndedRound>& rounds) {
   const EndedRound& first = rounds.front();
   std::vector<std::vector<std::int64_t>> values;
-  for (const EndedRound& ended : rounds) values.push_back(ended.values);
-  Artifact out = released_so_far(plan,
-                                 privacy::Apart{.parties = first.round.proposal.parties,
-                                                .sealed = static_cast<int>(first.seal.sites.size()),
-                                                .stood_in = 0},
-                                 values);
+  std::vector<int> missing;
+  for (const EndedRound& ended : rounds) {
+    values.push_back(ended.values);
+    missing.push_back(missing_in(ended.sum.opened));
+  }
+  const privacy::Apart mode = privacy::apart_of(
+      first.round.proposal.parties, static_cast<int>(first.seal.sites.size()), std::move(missing));
+  Artifact out = released_so_far(plan, mode, values);
   // As the whole release will have it: the proposed number is the most that there may be.
   if (out.adjacency == privacy::Adjacency::kReplaceOne) out.records = records_in(first.round, first.seal);
   return out;

@@ -38,10 +38,11 @@ nlohmann::json hex_json(const std::vector<std::array<unsigned char, kSize>>& lis
   return out;
 }
 
+/// @param list  of `key`, or within it
 template <std::size_t kSize>
 std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std::string_view key,
-                                                       std::size_t least, std::size_t most) {
-  const nlohmann::json& list = f.at(key);
+                                                       const nlohmann::json& list, std::size_t least,
+                                                       std::size_t most) {
   if (!list.is_array() || list.size() < least || list.size() > most)
     f.fail(key, fmt::format("is no list of {}",
                             least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
@@ -53,6 +54,12 @@ std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std:
       f.fail(key, fmt::format("has an entry that is not {} hexadecimal digits", 2 * kSize));
   }
   return out;
+}
+
+template <std::size_t kSize>
+std::vector<std::array<unsigned char, kSize>> hex_list(const JsonFields& f, std::string_view key,
+                                                       std::size_t least, std::size_t most) {
+  return hex_list<kSize>(f, key, f.at(key), least, most);
 }
 
 /// What a site calls its records, as its ledger does.

@@ -1,5 +1,6 @@
 #include "muffle/release/messages.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -236,8 +237,6 @@ Proposal read_proposal(const SignedHeader& header, const std::string& name) {
   } else if (f.has("stand_in_until")) {
     f.fail("stand_in_until", "is for rounds whose key holders may be missing");
   }
-  if (p.plan.rounds() > 1 && p.parties.missing_holders > 0)
-    f.fail("missing_holders", "is for releases of one round");
   if (f.has("later")) {
     const JsonFields later = f.object("later");
     later.only({"number", "first", "before", "sum"});
@@ -303,15 +302,46 @@ Opening read_opening(const SignedHeader& header, std::size_t most) {
   return {hex_list<32>(f, "objections", 0, most), f.flag("secure_noise")};
 }
 
-json body_of(const Sum& sum) {
-  return {{"openings", hex_json(sum.openings)}, {"secure_noise", sum.secure_noise}};
+int missing_in(const std::vector<OpenedBy>& opened) {
+  return static_cast<int>(std::ranges::count_if(opened, [](const OpenedBy& by) { return !by.opening; }));
 }
 
-Sum read_sum(const SignedHeader& header, std::size_t holders) {
+json body_of(const Sum& sum) {
+  std::vector<Sha256Digest> openings;
+  json stand_ins = json::array();
+  for (const OpenedBy& by : sum.opened) {
+    openings.push_back(by.opening.value_or(Sha256Digest{}));
+    if (!by.opening) stand_ins.push_back(hex_json(by.stand_ins));
+  }
+  json out{{"openings", hex_json(openings)}, {"secure_noise", sum.secure_noise}};
+  if (!stand_ins.empty()) out["stand_ins"] = std::move(stand_ins);
+  return out;
+}
+
+Sum read_sum(const SignedHeader& header, std::size_t holders, std::size_t most) {
   const JsonDocument document = message_document("a sum");
   const JsonFields f(header.body, document);
-  f.only({"openings", "secure_noise"});
-  return {hex_list<32>(f, "openings", holders, holders), f.flag("secure_noise")};
+  f.only({"openings", "stand_ins", "secure_noise"});
+  Sum sum{{}, f.flag("secure_noise")};
+  std::size_t missing = 0;
+  for (const Sha256Digest& id : hex_list<32>(f, "openings", holders, holders)) {
+    OpenedBy& by = sum.opened.emplace_back();
+    if (id != Sha256Digest{}) by.opening = id;
+    missing += by.opening ? 0 : 1;
+  }
+  if (missing > most) f.fail("openings", fmt::format("lack {}, and {} may be missing", missing, most));
+  if (missing == 0) {
+    if (f.has("stand_ins")) f.fail("stand_ins", "are for sums of which an opening is missing");
+    return sum;
+  }
+  const json& lists = f.at("stand_ins");
+  if (!lists.is_array() || lists.size() != missing)
+    f.fail("stand_ins", fmt::format("are no list of {}, as many as openings are missing", missing));
+  auto next = lists.begin();
+  for (OpenedBy& by : sum.opened) {
+    if (!by.opening) by.stand_ins = hex_list<32>(f, "stand_ins", *next++, holders - most, holders - most);
+  }
+  return sum;
 }
 
 json body_of(const StandInRequest& request) { return {{"missing", hex_json(request.missing)}}; }

@@ -106,6 +106,7 @@ NoisyTables make_noisy_tables(const Artifact& a) {
     check_map(a, b);
     out.codes = a.maps[b].map->tables()->counted().codes;
     out.grid_cells = a.maps[b].map->tables()->counted().grid_cells;
+    out.row_number = a.maps[b].map->tables()->counted().row_number;
     add_tables(a, b, out);
   }
   if (a.schema.table) {

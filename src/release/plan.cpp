@@ -180,7 +180,7 @@ double carried_sigma(const ReleasePlan& plan, const privacy::AggregationMode& mo
                      std::size_t run) {
   if (const privacy::Apart* round = privacy::apart(mode))
     return privacy::SiteNoisePlan(plan.noise, round->parties)
-        .total_sigma(round->sealed, round->opened(), part, run);
+        .total_sigma(round->sealed, round->opened(plan.round_of(part)), part, run);
   if (const privacy::Combined* several = privacy::combined(mode)) {
     double squares = 0.0;
     for (const privacy::Summed& summed : several->parts) {
@@ -248,6 +248,30 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.outlook = map.map->outlook(noise, *records / classes);
     if (map.map->tables()) f.drowned = map.map->tables()->drowned(noise);
   }
+  return out;
+}
+
+std::optional<RowsForecast> rows_forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode) {
+  const auto person = plan.schema.table ? plan.schema.table->counted_person() : std::nullopt;
+  if (!person) return std::nullopt;
+  const schema::Column& column = plan.schema.table->columns[*person];
+  RowsForecast out{column.name, column.rows};
+  double precision = 0;
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::TableFeatures* const own = plan.maps[b].map->tables();
+    if (own == nullptr) continue;
+    const features::CountTables& all = own->counted();
+    const std::vector<std::int64_t> units = all.units(plan.lattice);
+    for (std::size_t t = 0; t < all.tables.size(); ++t) {
+      if (!all.counts_rows(all.tables[t])) continue;
+      const double sigma = carried_sigma(plan, mode, b, 0) / static_cast<double>(units[t]);
+      precision += 1.0 / (sigma * sigma * static_cast<double>(plan.rows(b)));
+      const double squares = all.sum_of_squares(), weight = all.tables[t].weight;
+      out.for_others = std::max(out.for_others, std::sqrt(squares / (squares - weight * weight)));
+    }
+  }
+  if (!(precision > 0)) return std::nullopt;
+  out.noise = 1.0 / std::sqrt(precision);
   return out;
 }
 

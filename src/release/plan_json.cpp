@@ -167,6 +167,9 @@ ReleasePlan read_plan(const JsonFields& f) {
   plan.noise.sensitivity_input.counts = plan.counts;
   plan.noise.sensitivity_input.counts_weight = plan.counts_weight;
   plan.noise.sensitivity_input.max_records_per_person = plan.max_records_per_person;
+  const auto person = plan.schema.table ? plan.schema.table->counted_person() : std::nullopt;
+  if (person && plan.schema.table->columns[*person].rows > plan.max_records_per_person)
+    f.fail("schema", "counts more rows of a person than privacy.max_records_per_person");
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
@@ -36,8 +37,10 @@ class EvidenceCheck {
     if (whole) {
       signers.push_back(record_.coordinator);
       for (const RoundRecord::Site& site : record_.sites) signers.push_back(site.key);
-      for (const RoundRecord::Holder& holder : record_.holders) {
-        if (!holder.opening.empty()) signers.push_back(holder.key);
+      for (std::size_t h = 0; h < record_.holders.size(); ++h) {
+        const auto has_opened = [&](const RoundRecord& r) { return !r.holders.at(h).opening.empty(); };
+        if (has_opened(record_) || std::ranges::any_of(artifact_.rounds_before, has_opened))
+          signers.push_back(record_.holders[h].key);
       }
     }
     return std::move(checks_);
@@ -115,59 +118,69 @@ class EvidenceCheck {
     }
   }
 
-  /// The rounds before the last, from their contributions and openings to the sums that were signed.
-  std::string add_up_earlier() {
-    earlier_ = earlier_rounds(*round_, read_);
-    for (const EndedRound& ended : earlier_) {
-      require_full_noise(ended.round, ended.seal);
-      Summation sum(ended.round, ended.seal);
-      for (const std::size_t site : ended.seal.sites)
-        sum.add_contribution(message(contribution_name(ended.round.id, ended.round.proposal.sites[site].key),
-                                     ended.round.length));
-      for (std::size_t h = 0; h < ended.round.proposal.holders.size(); ++h) {
-        const crypto::SitePublicKey& key = ended.round.proposal.holders[h].holder.key;
-        const std::string name = opening_name(ended.round.id, key);
-        const Message opening = message(name, ended.round.length);
-        require_message(opening.header.sender == key && opening.header.id() == ended.sum.openings[h],
-                        fmt::format("'{}' is not the opening that the sum names", name));
-        sum.take_opening(opening);
-      }
-      const privacy::NoisySum again = std::move(sum).finish();
-      require_message(again.values == ended.values && again.is_private == ended.sum.secure_noise,
-                      fmt::format("the sum of round {} is not what contributions and openings add up to",
-                                  ended.round.proposal.number()));
-    }
-    return fmt::format(
-        "of the {} before the last, contributions and openings add up to the sums that the coordinator "
-        "has signed; all count the same sites under the same charges",
-        earlier_.size());
-  }
-
-  std::string add_up() {
-    Summation sum(*round_, *seal_);
-    for (std::size_t i = 0; i < seal_->sites.size(); ++i) {
-      const crypto::SignerKey& site = round_->proposal.sites[seal_->sites[i]];
-      sum.add_contribution(message(contribution_name(round_->id, site.key), round_->length));
-    }
-    const std::optional<AskedRound> request = read_request();
-    for (std::size_t h = 0; h < round_->proposal.holders.size(); ++h) {
-      const crypto::SitePublicKey& key = round_->proposal.holders[h].holder.key;
-      if (!record_.holders.at(h).opening.empty()) {
-        const std::string name = opening_name(round_->id, key);
-        const Message opening = message(name, round_->length);
+  /// Adds a round up from its contributions and from what its end names: what came later does not count.
+  Summation added_up(const ProposedRound& round, const SealedRound& seal,
+                     const std::vector<OpenedBy>& named) const {
+    Summation sum(round, seal);
+    for (const std::size_t site : seal.sites)
+      sum.add_contribution(
+          message(contribution_name(round.id, round.proposal.sites[site].key), round.length));
+    std::set<Sha256Digest> stand_ins;
+    for (const OpenedBy& by : named) stand_ins.insert(by.stand_ins.begin(), by.stand_ins.end());
+    std::optional<AskedRound> request;
+    if (!stand_ins.empty()) request.emplace(round, seal, message(stand_in_request_name(round.id), 0).header);
+    for (std::size_t h = 0; h < named.size(); ++h) {
+      const crypto::SitePublicKey& key = round.proposal.holders.at(h).holder.key;
+      if (named[h].opening) {
+        const std::string name = opening_name(round.id, key);
+        const Message opening = message(name, round.length);
         require_message(opening.header.sender == key, fmt::format("'{}' is not its holder's", name));
         sum.take_opening(opening);
       }
-      // Of those that the release names: what came later does not count.
       if (!request) continue;
-      const std::string name = stand_in_name(round_->id, key);
+      const std::string name = stand_in_name(round.id, key);
       const std::optional<std::string> bytes = read_(name, most_bytes(name, 0));
       if (!bytes) continue;
       const SignedHeader header = parse_message(*bytes, name).header;
-      if (!counts(header)) continue;
+      if (!stand_ins.contains(header.id())) continue;
       require_message(header.sender == key, fmt::format("'{}' is not its holder's", name));
       sum.take_stand_in(*request, header);
     }
+    return sum;
+  }
+
+  /// The rounds before the last, from their contributions and openings to the sums that were signed.
+  std::string add_up_earlier() {
+    earlier_ = earlier_rounds(*round_, read_);
+    int missing = 0;
+    for (const EndedRound& ended : earlier_) {
+      require_full_noise(ended.round, ended.seal);
+      Summation sum = added_up(ended.round, ended.seal, ended.sum.opened);
+      const std::vector<OpenedBy> opened = sum.opened();
+      const privacy::NoisySum again = std::move(sum).finish();
+      require_message(opened == ended.sum.opened,
+                      fmt::format("the sum of round {} names other openings or stand-ins than there are",
+                                  ended.round.proposal.number()));
+      require_message(again.values == ended.values && again.is_private == ended.sum.secure_noise,
+                      fmt::format("the sum of round {} is not what contributions and openings add up to",
+                                  ended.round.proposal.number()));
+      missing += missing_in(opened);
+    }
+    return fmt::format(
+        "of the {} before the last, contributions and openings add up to the sums that the coordinator "
+        "has signed{}; all count the same sites under the same charges",
+        earlier_.size(), keys_of_missing(missing));
+  }
+
+  /// @param missing  how many were
+  static std::string keys_of_missing(int missing) {
+    if (missing == 0) return "";
+    return fmt::format(
+        "; of {} key holders who were missing others gave the keys that the sites had committed to", missing);
+  }
+
+  std::string add_up() {
+    Summation sum = added_up(*round_, *seal_, opened_in(record_));
     const std::string objections =
         sum.objections().empty()
             ? ""
@@ -185,25 +198,8 @@ class EvidenceCheck {
                     "the numbers of the release are not what contributions and openings add up to");
     require_message(artifact_bytes(again) == bytes_,
                     "the release states something else than its messages do");
-    if (!request)
-      return "contributions and openings, each signed, add up to the release, bit for bit" + objections;
-    return fmt::format(
-        "contributions and openings, each signed, add up to the release, bit for bit; of {} key holders who "
-        "were missing others gave the keys that the sites had committed to{}",
-        privacy::apart(artifact_.aggregation)->stood_in, objections);
-  }
-
-  /// None: nobody was missing.
-  std::optional<AskedRound> read_request() const {
-    if (std::ranges::none_of(record_.holders, [](const auto& h) { return h.opening.empty(); }))
-      return std::nullopt;
-    return AskedRound(*round_, *seal_, message(stand_in_request_name(round_->id), 0).header);
-  }
-
-  bool counts(const SignedHeader& stand_in) const {
-    const std::string id = to_hex(stand_in.id());
-    return std::ranges::any_of(record_.holders,
-                               [&](const auto& h) { return std::ranges::count(h.stand_ins, id) > 0; });
+    return "contributions and openings, each signed, add up to the release, bit for bit" +
+           keys_of_missing(missing_in(opened)) + objections;
   }
 
   std::string check_statement() {

@@ -18,8 +18,8 @@ void require_answer(bool holds, const char* what) {
   if (!holds) throw ProtocolError(fmt::format("{} Nothing was revealed.", what));
 }
 
-/// Without who opened it.
-RoundRecord record_of(const ProposedRound& round, const SealedRound& seal) {
+RoundRecord record_of(const ProposedRound& round, const SealedRound& seal,
+                      const std::vector<OpenedBy>& opened) {
   RoundRecord record{
       to_hex(round.id), round.proposal.title, to_hex(round.coordinator), to_hex(seal.id), {}, {}};
   for (std::size_t i = 0; i < seal.sites.size(); ++i) {
@@ -28,9 +28,24 @@ RoundRecord record_of(const ProposedRound& round, const SealedRound& seal) {
     const Contribution body = read_contribution(header, round.proposal.holders.size(), round.shares_keys());
     record.sites.push_back({site.name, to_hex(site.key), to_hex(header.id()), body.charge, body.data_id});
   }
-  for (const HolderKey& h : round.proposal.holders)
-    record.holders.push_back({h.holder.name, to_hex(h.holder.key), ""});
+  require(opened.size() == round.proposal.holders.size(),
+          "a round was to be released without all its openings: this is a bug in muffle.");
+  for (std::size_t h = 0; h < opened.size(); ++h) {
+    const crypto::SignerKey& key = round.proposal.holders[h].holder;
+    RoundRecord::Holder& holder =
+        record.holders.emplace_back(RoundRecord::Holder{key.name, to_hex(key.key), ""});
+    require(opened[h].opening || !opened[h].stand_ins.empty(),
+            "a round was to be released without all its openings: this is a bug in muffle.");
+    if (opened[h].opening) holder.opening = to_hex(*opened[h].opening);
+    for (const Sha256Digest& id : opened[h].stand_ins) holder.stand_ins.push_back(to_hex(id));
+  }
   return record;
+}
+
+Sha256Digest id_of(const std::string& hex) {
+  Sha256Digest out{};
+  require_answer(crypto::from_hex(hex, out), "The release names a message by something that is no id.");
+  return out;
 }
 
 }  // namespace
@@ -40,23 +55,9 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
                            privacy::NoisySum&& sum, const std::string& version) {
   require(round.last() && earlier.size() + 1 == round.proposal.plan.rounds(),
           "a release was to be made of some of its rounds: this is a bug in muffle.");
-  require(opened.size() == round.proposal.holders.size(),
-          "a round was to be released without all its openings: this is a bug in muffle.");
   Artifact a;
   static_cast<ReleasePlan&>(a) = round.proposal.plan;
-  RoundRecord record = record_of(round, seal);
-  privacy::Apart mode{round.proposal.parties, static_cast<int>(seal.sites.size())};
-  for (std::size_t h = 0; h < opened.size(); ++h) {
-    RoundRecord::Holder& holder = record.holders[h];
-    if (opened[h].opening) {
-      holder.opening = to_hex(*opened[h].opening);
-      continue;
-    }
-    require(!opened[h].stand_ins.empty(),
-            "a round was to be released without all its openings: this is a bug in muffle.");
-    ++mode.stood_in;
-    for (const Sha256Digest& id : opened[h].stand_ins) holder.stand_ins.push_back(to_hex(id));
-  }
+  std::vector<int> missing;
   if (a.adjacency == privacy::Adjacency::kReplaceOne) {
     const std::uint64_t records = records_in(round, seal);
     require_answer(
@@ -69,16 +70,17 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
   a.is_private = sum.is_private;
   std::vector<std::vector<std::int64_t>> values;
   for (const EndedRound& ended : earlier) {
-    RoundRecord& before = a.rounds_before.emplace_back(record_of(ended.round, ended.seal));
-    for (std::size_t h = 0; h < before.holders.size(); ++h)
-      before.holders[h].opening = to_hex(ended.sum.openings[h]);
+    a.rounds_before.push_back(record_of(ended.round, ended.seal, ended.sum.opened));
+    missing.push_back(missing_in(ended.sum.opened));
     a.is_private = a.is_private && ended.sum.secure_noise;
     values.push_back(ended.values);
   }
   a.config_hash = plan_hash(round.proposal.plan);
   a.muffle_version = version;
-  a.aggregation = mode;
-  a.round = std::move(record);
+  missing.push_back(missing_in(opened));
+  a.aggregation =
+      privacy::apart_of(round.proposal.parties, static_cast<int>(seal.sites.size()), std::move(missing));
+  a.round = record_of(round, seal, opened);
   if (earlier.empty()) {
     a.values = std::move(sum.values);
   } else {
@@ -87,6 +89,16 @@ Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
     a.values = joined(a, values);
   }
   return a;
+}
+
+std::vector<OpenedBy> opened_in(const RoundRecord& record) {
+  std::vector<OpenedBy> out;
+  for (const RoundRecord::Holder& holder : record.holders) {
+    OpenedBy& by = out.emplace_back();
+    if (!holder.opening.empty()) by.opening = id_of(holder.opening);
+    for (const std::string& id : holder.stand_ins) by.stand_ins.push_back(id_of(id));
+  }
+  return out;
 }
 
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,

@@ -173,6 +173,11 @@ Artifact released_so_far(const ReleasePlan& plan, const privacy::AggregationMode
 Artifact rounds_before(const Artifact& whole, std::size_t round) {
   Artifact out = whole;
   static_cast<ReleasePlan&>(out) = first_rounds(whole, round - 1);
+  if (const privacy::Apart* const apart = privacy::apart(whole.aggregation)) {
+    std::vector<int> missing;  // what the later ones came to was not known then
+    for (std::size_t r = 1; r < round; ++r) missing.push_back(apart->parties.holders - apart->opened(r));
+    out.aggregation = privacy::apart_of(apart->parties, apart->sealed, std::move(missing));
+  }
   out.map_hashes.clear();
   out.values.clear();
   for (std::size_t part = 0; part < whole.noise.parts.size(); ++part) {  // the maps', then the counts'

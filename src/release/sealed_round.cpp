@@ -63,6 +63,11 @@ std::uint64_t most_bytes_sealed(const Proposal& p) {
   return header_json(header).dump().size() + 1;  // and a comma
 }
 
+Sum sum_in(const ProposedRound& round, const SignedHeader& header) {
+  return read_sum(header, round.proposal.holders.size(),
+                  static_cast<std::size_t>(round.proposal.parties.missing_holders));
+}
+
 std::uint64_t ProposedRound::most_release_bytes() const {
   constexpr std::uint64_t kMostOfItsHeader = std::uint64_t{64} << 20;  // who took part in each of its rounds
   return most_bytes(proposal.plan.size()) + kMostOfItsHeader;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "artifact_header.hpp"
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
@@ -62,6 +64,28 @@ std::string drawn_text(const Artifact& a, const std::vector<privacy::NoisePart>&
   return text;
 }
 
+/// "3 key holders", or where others were missing in other rounds "3, 4, 3 key holders, round by round".
+std::string openers_text(const Artifact& a, const privacy::Apart& mode) {
+  std::vector<int> opened;
+  for (std::size_t round = 1; round <= a.rounds(); ++round) opened.push_back(mode.opened(round));
+  if (std::ranges::count(opened, opened.front()) == std::ssize(opened))
+    return fmt::format("{} key holders", opened.front());
+  return fmt::format("{} key holders, round by round", fmt::join(opened, ", "));
+}
+
+/// Of a key holder, by its place: empty, or that it was missing, and when.
+std::string missing_text(const Artifact& a, std::size_t holder) {
+  std::vector<std::size_t> rounds;
+  for (std::size_t r = 0; r < a.rounds_before.size(); ++r) {
+    if (a.rounds_before[r].holders.at(holder).opening.empty()) rounds.push_back(r + 1);
+  }
+  if (a.round->holders.at(holder).opening.empty()) rounds.push_back(a.rounds_before.size() + 1);
+  if (rounds.empty()) return "";
+  if (a.rounds_before.empty()) return " (missing: others stood in)";
+  return fmt::format(" (missing in round{} {}: others stood in)", rounds.size() > 1 ? "s" : "",
+                     fmt::join(rounds, ", "));
+}
+
 std::string mechanism(const Artifact& a) {
   if (const privacy::Combined* several = privacy::combined(a.aggregation))
     return fmt::format(
@@ -83,12 +107,12 @@ std::string mechanism(const Artifact& a) {
     const privacy::SiteNoisePlan plan(a.noise, round->parties);
     text += fmt::format(
         "To its integer sums each of the {} sites added its own round(N(0, s^2)), drawn exactly (Karney, ACM "
-        "TOMS 42(1), 2016), with s in lattice units: {}; and each of {} key holders, when it opened the "
+        "TOMS 42(1), 2016), with s in lattice units: {}; and each of {}, when it opened the "
         "total, round(N(0, h^2)), with h: {}. The shares of the honest together have a sigma of at least: "
         "{}. Their sum is, but for a factor on probabilities that differs from 1 by less than 1e-30, "
         "post-processing of the ideal Gaussian mechanism (docs/explanation/between-institutions.md, theorem "
         "3), so the tight analytic bound holds (Balle & Wang, ICML 2018, Theorem 8).",
-        round->sealed, drawn_text(a, plan.shares()), round->opened(),
+        round->sealed, drawn_text(a, plan.shares()), openers_text(a, *round),
         drawn_text(a, plan.top_ups(round->sealed)), drawn_text(a, a.noise.parts));
   } else if (const auto plan = shares(a)) {
     text += fmt::format(
@@ -214,6 +238,7 @@ json round_json(const Artifact& a) {
               {"colluding_holders", p.colluding_holders},
               {"missing_holders", p.missing_holders},
               {"stood_in", mode.stood_in}};
+  if (!mode.stood_in_before.empty()) out["stood_in_before"] = mode.stood_in_before;
   for (const RoundRecord& before : a.rounds_before) out["rounds_before"].push_back(before.id);
   for (const RoundRecord::Site& site : a.round->sites) {
     out["sites"].push_back(site.name);
@@ -224,10 +249,11 @@ json round_json(const Artifact& a) {
   const std::vector<privacy::NoisePart> top_ups = plan.top_ups(mode.sealed);
   for (std::size_t i = 0; i < top_ups.size(); ++i) {
     for (std::size_t r = 0; r < top_ups[i].runs.size(); ++r) {
-      out["shares"].push_back({{"share_sigma_lattice", plan.shares()[i].runs[r].sigma_lattice},
-                               {"top_up_sigma_lattice", top_ups[i].runs[r].sigma_lattice},
-                               {"honest_sigma_lattice", plan.honest_sigma(mode.sealed, i, r)},
-                               {"total_sigma_lattice", plan.total_sigma(mode.sealed, mode.opened(), i, r)}});
+      out["shares"].push_back(
+          {{"share_sigma_lattice", plan.shares()[i].runs[r].sigma_lattice},
+           {"top_up_sigma_lattice", top_ups[i].runs[r].sigma_lattice},
+           {"honest_sigma_lattice", plan.honest_sigma(mode.sealed, i, r)},
+           {"total_sigma_lattice", plan.total_sigma(mode.sealed, mode.opened(a.round_of(i)), i, r)}});
     }
   }
   return out;
@@ -354,8 +380,8 @@ std::string privacy_statement_text(const Artifact& a, const privacy::LedgerState
   if (a.round) {
     std::vector<std::string> sites, holders;
     for (const RoundRecord::Site& site : a.round->sites) sites.push_back(site.name);
-    for (const RoundRecord::Holder& holder : a.round->holders)
-      holders.push_back(holder.name + (holder.opening.empty() ? " (missing: others stood in)" : ""));
+    for (std::size_t h = 0; h < a.round->holders.size(); ++h)
+      holders.push_back(a.round->holders[h].name + missing_text(a, h));
     out += fmt::format("\nRound: {} (\"{}\"). Sites: {}. Key holders: {}.\n", a.round->id,
                        printable(a.round->title), fmt::join(sites, ", "), fmt::join(holders, ", "));
     if (!a.rounds_before.empty())

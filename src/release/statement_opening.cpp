@@ -72,9 +72,12 @@ std::string who(const Artifact& a) {
                       : fmt::format(", as long as nobody owns more than {}: that is the promise of those "
                                     "who made it",
                                     owned),
-             replace ? "that person's records been any others, whatever they say and whosever they are, the "
-                       "release could look just the same"
-                     : "that person's records not been there, the release could look just the same") +
+             replace
+                 ? (enforced ? "that person's records been any others, whatever they say, and under any name "
+                               "that nobody else has, the release could look just the same"
+                             : "that person's records been any others, whatever they say and whosever they "
+                               "are, the release could look just the same")
+                 : "that person's records not been there, the release could look just the same") +
          (replace ? "How many records there are is public. "
                   : "How many records there are is hidden in the same way. ") +
          "This holds against everybody who sees the release, or models and synthetic records made from it, "

@@ -91,7 +91,7 @@ std::vector<std::string> code_texts(const schema::Column& column) {
   } else {
     for (const schema::Category& category : column.values) out.push_back(category.name);
   }
-  if (column.missing) out.push_back(column.spellings.empty() ? "" : column.spellings.front());
+  if (column.codes() > column.bins()) out.push_back(column.spellings.empty() ? "" : column.spellings.front());
   return out;
 }
 

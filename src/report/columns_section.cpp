@@ -236,6 +236,7 @@ void public_columns(const PublicMaterial& m, Page& page) {
     order = farthest;
   }
   add_numbers(*m.samples, nullptr, page);
+  if (m.people) add_people(*m.people, {}, {}, page);
   say_what_is_not_drawn(m, page);
   page.figure(colour_key(!distances.empty(), false, false), "");
   draw(m, nullptr, order, page);
@@ -286,6 +287,7 @@ void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page&
         ". Bins that muffle learns (no `bins` in the schema) are as fine as the "
         "noise allows.");
   add_numbers(*m.samples, &real.real, page);
+  if (m.people) add_people(*m.people, real.people, real.held_out_people, page);
   rules_beside(m, real, page);
   by_class(m, real, page);
   say_what_is_not_drawn(m, page);

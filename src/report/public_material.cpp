@@ -56,7 +56,7 @@ data::DataSpec spec_of(const fs::path& samples, const PublicMaterial& m) {
     throw ProtocolError(fmt::format("samples.json beside '{}': {}", samples.string(), e.what()));
   }
   data::DataSpec spec = data::written_records(samples, text);
-  spec.schema = m.artifact().schema;
+  spec.schema = without_rows(m.artifact().schema);
   spec.as_written = true;
   return spec;
 }
@@ -106,9 +106,15 @@ PublicMaterial read_public(const PublicFiles& files, const Heartbeat& heartbeat)
   if (const auto told = release::noisy_total(a); !m.records && told) m.records = told->records;
   if (!a.schema.table) return m;
   try {
-    const release::NoisyTables tables = release::make_noisy_tables(a);
+    release::NoisyTables tables = release::make_noisy_tables(a);
     m.records = tables.records;
-    m.noisy = noisy_margins(tables, a.schema);
+    if (tables.row_number) {
+      std::optional<data::DataSpec> samples;
+      if (m.samples) samples = spec_of(files.samples, m);
+      if (samples) samples->heartbeat = heartbeat;
+      m.people = public_people(a.schema, tables, samples ? &*samples : nullptr);
+    }
+    m.noisy = noisy_margins(without_rows(std::move(tables)), a.schema);
   } catch (const ConfigError&) {  // it counts none: other maps
   }
   return m;

@@ -10,6 +10,7 @@
 #include "muffle/release/verification.hpp"
 #include "muffle/report/report.hpp"
 #include "noisy_margins.hpp"
+#include "people.hpp"
 #include "rows.hpp"
 
 namespace muffle::report {
@@ -26,6 +27,7 @@ struct PublicMaterial {
   nlohmann::json samples_said;             ///< samples.json
   std::vector<NoisyMargin> noisy;          ///< of each column of a table; empty: the release has no counts
   std::optional<double> records;           ///< m, or what the noisy counts say
+  std::optional<PublicPeople> people;      ///< where rows of a person are released
 
   const release::Artifact& artifact() const { return *verification.artifact; }
   /// The promise's mu; none: test noise.

@@ -54,8 +54,7 @@ std::string title_of(const PublicMaterial& m) {
 /// The configuration may be another release's.
 void require_same_records(const schema::Schema& named, schema::Schema released) {
   if (released.table)
-    describe_table(released,
-                   std::make_shared<const schema::Table>(schema::with_target_as_label(*released.table)));
+    describe_table(released, std::make_shared<const schema::Table>(schema::as_described(*released.table)));
   const bool tables = named.table && released.table;
   const std::string differs = tables ? schema::differences(*named.table, *released.table) : "";
   if (static_cast<bool>(named.table) == static_cast<bool>(released.table) && differs.empty() &&
@@ -102,12 +101,16 @@ Report private_report(const PublicFiles& files, const RealRecords& records, cons
   PrivateMaterial real;
   const auto read = [&](data::DataSpec spec) {
     require_same_records(spec.schema, m.artifact().schema);
-    spec.schema = m.artifact().schema;
+    spec.schema = without_rows(m.artifact().schema);
     return read_rows(spec, heartbeat);
   };
   read_metrics(records.metrics, m, real);  // before any record, as when it was read is told by its times
   real.real = read(records.train);
   if (!records.test.features.empty()) real.held_out = read(records.test);
+  if (m.people) {
+    real.people = real_people(m.artifact().schema, records.train);
+    if (real.held_out) real.held_out_people = real_people(m.artifact().schema, records.test);
+  }
   if (m.samples && m.artifact().schema.table)
     real.scores = score_table(real.real, real.held_out, *m.samples, heartbeat);
   if (m.samples && real.held_out && real.held_out->size() > 1)

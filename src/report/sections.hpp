@@ -12,10 +12,11 @@ namespace muffle::report {
 struct PrivateMaterial {
   Rows real;
   std::optional<Rows> held_out;
-  nlohmann::json metrics;                ///< of these samples; null: none
-  bool metrics_are_others = false;       ///< there are scores, of other samples
-  std::optional<TableScores> scores;     ///< of a table
-  std::optional<Disclosure> disclosure;  ///< none: nothing is held out
+  nlohmann::json metrics;                       ///< of these samples; null: none
+  bool metrics_are_others = false;              ///< there are scores, of other samples
+  std::optional<TableScores> scores;            ///< of a table
+  std::optional<Disclosure> disclosure;         ///< none: nothing is held out
+  std::vector<double> people, held_out_people;  ///< real_people(); empty: rows of a person are not released
 };
 
 void public_summary(const PublicMaterial& m, Page& page);

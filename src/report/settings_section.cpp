@@ -13,7 +13,12 @@ namespace {
 constexpr std::size_t kMostColumnsListed = 500, kMostValuesListed = 8;
 
 std::string holds(const schema::Column& column) {
-  if (column.role == schema::ColumnRole::kPerson) return "whose row it is: never released";
+  if (column.is_person())
+    return column.rows == 0 ? "whose row it is: never released"
+                            : fmt::format(
+                                  "whose row it is: never released, but how many people have 1, 2, .. {} "
+                                  "rows; samples have made-up people",
+                                  column.rows);
   if (column.type == schema::ColumnType::kIgnore) return "never read";
   if (column.type == schema::ColumnType::kKey) {
     std::string first;
@@ -49,7 +54,9 @@ void schema_table(const schema::Table& schema, Page& page) {
     page.note(fmt::format("The first {} of {} columns.", kMostColumnsListed, schema.columns.size()));
   std::string lists;
   for (const schema::Column& column : schema.columns) {
-    if (column.type == schema::ColumnType::kIgnore || column.values.size() <= kMostValuesListed) continue;
+    if (column.type == schema::ColumnType::kIgnore || column.is_person() ||
+        column.values.size() <= kMostValuesListed)
+      continue;
     lists += column.name + ":";
     for (const schema::Category& value : column.values) lists += " " + value.name + ";";
     lists += "\n";

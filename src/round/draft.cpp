@@ -138,11 +138,6 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
     throw ConfigError(
         "data.on_error = \"reject-file\" is not for rounds between institutions: who contributes is public, "
         "and would tell whether a site has a record that does not fit. Set data.on_error = \"clamp\".");
-  const bool several = plan.rounds() > 1;
-  if (several && wishes.missing_holders.value_or(0) > 0)
-    throw ConfigError(
-        "key holders may be missing only where a release has one round: leave --missing-holders out, or set "
-        "privacy.rounds = 1 and write `bins` in the schema for every number, date and time.");
   const Consortium* charter = members.newest(coordinator);
   if (charter == nullptr)
     throw ConfigError(
@@ -181,7 +176,7 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                .colluding = t,
                .holders = m,
                .colluding_holders = t_h,
-               .missing_holders = wishes.missing_holders.value_or(!few && !several && m >= 3 + t_h ? 1 : 0)};
+               .missing_holders = wishes.missing_holders.value_or(!few && m >= 3 + t_h ? 1 : 0)};
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
   if (p.parties.missing_holders > 0) p.stand_in_until = wishes.stand_in_until;
@@ -216,6 +211,7 @@ Draft draft_later(release::ReleasePlan plan, const Membership& members,
   }
   p.contribute_until = wishes.contribute_until;
   p.open_until = wishes.open_until;
+  if (p.parties.missing_holders > 0) p.stand_in_until = wishes.stand_in_until;
   return draft;
 }
 

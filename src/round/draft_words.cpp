@@ -74,7 +74,11 @@ std::string proposal_in_words(const release::ProposedRound& round) {
       if (!c.is_unread() && c.role != schema::ColumnRole::kPerson) columns.push_back(printable(c.name));
     }
     out += fmt::format("columns: {}\nschema: {}\n", fmt::join(columns, ", "),
-                       schema::table_hash(schema::with_target_as_label(*plan.schema.table)));
+                       schema::table_hash(schema::as_described(*plan.schema.table)));
+    if (const auto person = plan.schema.table->counted_person())
+      out += fmt::format("people: of '{}', how many have 1, 2, .. {} rows; whose a row is is not released\n",
+                         printable(plan.schema.table->columns[*person].name),
+                         plan.schema.table->columns[*person].rows);
     if (const auto target = plan.schema.table->target())
       out += fmt::format("label: '{}', counted like any other column\n",
                          printable(plan.schema.table->columns[*target].name));

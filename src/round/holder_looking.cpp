@@ -57,7 +57,7 @@ Next Looking::receive(Act& act, Received&& received) {
   act.opening.erase_unbound();
   act.erase_key();
   act.erase_shares();
-  act.report.lost = true;
+  act.report.lost = !act.round.shares_keys();  // else others may stand in for it
   act.report.done.push_back(
       fmt::format("the round was to be opened until {}: this key holder opens nothing more",
                   time_text(act.round.proposal.open_until)));

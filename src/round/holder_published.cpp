@@ -6,31 +6,15 @@
 
 namespace muffle::round::holder {
 
-namespace {
-
-Sha256Digest digest_of(const std::string& hex) {
-  Sha256Digest out{};
-  if (!crypto::from_hex(hex, out))
-    throw ProtocolError("the release names a message by something that is no hash. Nothing was revealed.");
-  return out;
-}
-
-}  // namespace
-
 Published::Published(const ProposedRound& round, const RoundEnd& end) : statement(end.statement().value()) {
   if (!round.last()) {
-    for (const Sha256Digest& id : release::read_sum(statement, round.proposal.holders.size()).openings)
-      opened.push_back({id, {}});
+    opened = release::sum_in(round, statement).opened;
     return;
   }
   const release::Artifact artifact = release::parse_artifact(end.release(), release::release_name(round.id));
   muffle_version = artifact.muffle_version;
   if (!artifact.round || artifact.round->holders.size() != round.proposal.holders.size()) return;
-  for (const release::RoundRecord::Holder& holder : artifact.round->holders) {
-    release::OpenedBy& by = opened.emplace_back();
-    if (!holder.opening.empty()) by.opening = digest_of(holder.opening);
-    for (const std::string& id : holder.stand_ins) by.stand_ins.push_back(digest_of(id));
-  }
+  opened = release::opened_in(*artifact.round);
 }
 
 Next verify(Act& act, Published&& published) {

@@ -1,7 +1,8 @@
 // A key holder's act in a round, as its states; a file each.
 //
 //   looking --nothing yet--> sealing [--> asking who may still come] --> bound, opened, its round key erased
-//      |  |                              [after the first round: whom it asks]
+//      |  |                     |        [after the first round: whom it asks]
+//      |  |                     `--others are asked to stand in for it--> erased
 //      |  `--abandoned, or over--> erased
 //      `--opened--> opened --> ending --no release yet--> [standing in] --> waits
 //                                  `--released--> verifying --> a receipt [--> awaiting the next round]
@@ -69,14 +70,14 @@ struct Looking {
   Gathered seen;
 };
 
-/// It has not opened yet.
+/// It has not opened yet, and others are not asked to stand in for it.
 struct Sealing {
   static constexpr std::string_view kName = "sealing";
   explicit Sealing(const Act& act);
-  std::vector<Wanted> wants() const { return {sealed}; }
+  std::vector<Wanted> wants() const { return seen.missing(); }
   Next receive(Act& act, Received&& received);
 
-  Wanted sealed;
+  Gathered seen;
 };
 
 /// Of a later round: which sites the first one's seal counts. Who was not in that has no part in the others.

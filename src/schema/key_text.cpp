@@ -10,7 +10,8 @@ namespace muffle::schema {
 
 KeyText::KeyText(const Column& column)
     : prefix_(column.notation.prefix), suffix_(column.notation.suffix), digits_(column.digits) {
-  require(column.type == ColumnType::kKey, "keys are of a column of keys");
+  require(column.type == ColumnType::kKey || (column.is_person() && column.rows > 0),
+          "keys are of a column of keys, or of people");
 }
 
 std::uint64_t KeyText::largest() const {

@@ -58,7 +58,13 @@ std::vector<std::size_t> Table::features() const {
 
 std::optional<std::size_t> Table::label() const { return with_role(columns, ColumnRole::kLabel); }
 std::optional<std::size_t> Table::target() const { return with_role(columns, ColumnRole::kTarget); }
-std::optional<std::size_t> Table::person() const { return with_role(columns, ColumnRole::kPerson); }
+std::optional<std::size_t> Table::person() const {
+  const auto counted = counted_person();
+  return counted ? counted : with_role(columns, ColumnRole::kPerson);
+}
+std::optional<std::size_t> Table::counted_person() const {
+  return with_role(columns, ColumnRole::kCountedPerson);
+}
 
 std::vector<std::size_t> Table::codes() const {
   std::vector<std::size_t> out;
@@ -71,9 +77,27 @@ Table with_label_as_column(Table table) {
   return table;
 }
 
-Table with_target_as_label(Table table) {
-  if (const auto target = table.target()) table.columns[*target].role = ColumnRole::kLabel;
+Table with_rows_counted(Table table) {
+  const auto person = table.person();
+  if (!person || table.columns[*person].rows == 0) return table;
+  Column& column = table.columns[*person];
+  column.role = ColumnRole::kCountedPerson;
+  column.values.clear();
+  for (std::size_t k = 1; k <= column.rows; ++k) column.values.push_back({std::to_string(k), {}});
   return table;
+}
+
+Table with_rows_not_counted(Table table) {
+  if (const auto person = table.counted_person()) {
+    table.columns[*person].role = ColumnRole::kPerson;
+    table.columns[*person].values.clear();
+  }
+  return table;
+}
+
+Table as_described(Table table) {
+  if (const auto target = table.target()) table.columns[*target].role = ColumnRole::kLabel;
+  return with_rows_not_counted(std::move(table));
 }
 
 }  // namespace muffle::schema

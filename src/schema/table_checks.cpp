@@ -72,6 +72,11 @@ class Checks {
   void key(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
     if (c.missing) say("a key is always there");
+    key_notation(c, say);
+  }
+
+  template <class Say>
+  static void key_notation(const Column& c, const Say& say) {
     if (c.digits < 0 || c.digits > kMostKeyDigits)
       say(fmt::format("a key has at most {} digits", kMostKeyDigits));
     Notation affixes;
@@ -80,9 +85,23 @@ class Checks {
     if (c.notation != affixes) say("a key has a prefix and a suffix, and no other notation");
   }
 
+  /// Any text. What is released of it are counts of rows, if anything.
+  template <class Say>
+  static void person(const Column& c, const Say& say) {
+    if (c.rows == 1 || c.rows > kMostRowsOfAPerson)
+      say(fmt::format("rows must be a number from 2 to {}", kMostRowsOfAPerson));
+    if (c.rows > 0) key_notation(c, say);
+    if (c.role != ColumnRole::kCountedPerson) return;
+    bool numbered = c.rows > 0 && c.values.size() == c.rows;
+    for (std::size_t k = 0; numbered && k < c.rows; ++k)
+      numbered = c.values[k] == Category{std::to_string(k + 1), {}};
+    if (!numbered || c.type != ColumnType::kCategory)
+      say("its values are not those of rows that are counted");
+  }
+
   void column(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
-    if (c.role == ColumnRole::kPerson) return;  // any text
+    if (c.is_person()) return person(c, say);
     if (!c.is_number() && c.notation != Notation())
       say("categories have no notation: their texts are their values");
     if (c.is_number()) {
@@ -161,7 +180,7 @@ class Checks {
     if (c.determined->by >= table_.columns.size())
       return say("it is determined by a column that is not there");
     const Column& by = table_.columns[c.determined->by];
-    if (by.is_number() || !by.is_feature())
+    if (by.is_number() || !by.is_feature() || by.is_person())
       return say(fmt::format("it is determined by column '{}', which must be categories that are released",
                              by.name));
     if (by.missing && !c.missing)
@@ -306,8 +325,8 @@ class Checks {
                           c.type == ColumnType::kKey ? "a key, of which nothing is read" : "ignored"));
         continue;
       }
-      features += c.is_feature() ? 1 : 0;
-      persons += c.role == ColumnRole::kPerson ? 1 : 0;
+      features += c.is_feature() && !c.is_person() ? 1 : 0;
+      persons += c.is_person() ? 1 : 0;
       if (!c.is_label()) continue;
       ++labels;
       if (c.is_number()) add(fmt::format("column '{}': a label must be categories, not numbers", c.name));
@@ -333,6 +352,8 @@ class Checks {
       if (j >= table_.columns.size()) return say("names a column that is not there");
       const Column& column = table_.columns[j];
       if (column.time_of) return say(fmt::format("column '{}' is but the time of a datetime", column.name));
+      if (column.is_person())
+        return say(fmt::format("column '{}' is the person: no rule holds of it", column.name));
       if (!column.is_sampled())
         return say(fmt::format("column '{}' is not among the synthetic columns", column.name));
       if (column.is_unread())

@@ -20,7 +20,8 @@ constexpr std::size_t kMostConstraints = 4096;
 // In the order of their enumerators.
 const std::initializer_list<std::string_view> kTypeNames = {
     "integer", "decimal", "category", "ordinal", "boolean", "date", "datetime", "time", "key", "ignore"};
-const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person", "target"};
+const std::initializer_list<std::string_view> kRoleTexts = {"feature", "label", "person", "target",
+                                                            "counted-person"};
 const std::initializer_list<std::string_view> kKindNames = {"compare", "sum", "implies", "among"};
 const std::initializer_list<std::string_view> kOpNames = {"<", "<=", ">=", ">", "="};
 const std::initializer_list<std::string_view> kUnitNames = {"days", "years"};
@@ -82,6 +83,10 @@ json column_json(const Column& c) {
     out["values"] = json::array();
     for (const Category& v : c.values) out["values"].push_back(category_json(v));
     if (c.numeric) out["numeric"] = true;  // of a person alone
+    if (c.rows > 0) {                      // likewise
+      out.update({{"rows", c.rows}, {"digits", static_cast<unsigned>(c.digits)}});
+      if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
+    }
     if (c.determined) out["determined"] = {{"by", c.determined->by}, {"codes", c.determined->codes}};
   }
   return out;
@@ -128,6 +133,14 @@ std::vector<std::uint32_t> read_codes(const JsonFields& f, std::string_view key)
   return {sizes.begin(), sizes.end()};
 }
 
+void read_person(const JsonFields& f, Column& c) {
+  if (f.has("numeric")) c.numeric = f.flag("numeric");
+  if (!f.has("rows")) return;
+  c.rows = f.integer("rows", 1, kMostRowsOfAPerson);
+  c.digits = static_cast<int>(f.integer("digits", 0, kMostKeyDigits));
+  if (f.has("notation")) c.notation = read_notation(f.object("notation"));
+}
+
 Column read_column(const JsonFields& f) {
   Column c;
   c.name = f.text("name", kLongestText);
@@ -166,9 +179,13 @@ Column read_column(const JsonFields& f) {
     c.edges = reals(f, "edges", kMostCodes);
     c.learned = f.has("learned") && f.flag("learned");
   } else {
-    f.only({"name", "type", "role", "unit", "missing", "spellings", "values",
-            c.role == ColumnRole::kPerson ? "numeric" : "determined"});
-    if (c.role == ColumnRole::kPerson && f.has("numeric")) c.numeric = f.flag("numeric");
+    if (c.is_person()) {
+      f.only({"name", "type", "role", "unit", "missing", "spellings", "values", "numeric", "rows", "digits",
+              "notation"});
+      read_person(f, c);
+    } else {
+      f.only({"name", "type", "role", "unit", "missing", "spellings", "values", "determined"});
+    }
     if (f.has("determined")) {
       const JsonFields d = f.object("determined");
       d.only({"by", "codes"});
@@ -271,6 +288,7 @@ std::string differences(const Table& one, const Table& other) {
     };
     say(a.type == b.type && a.numeric == b.numeric, "type");
     say(a.role == b.role, "role");
+    say(a.rows == b.rows, "rows");
     say(a.lo == b.lo && a.hi == b.hi, "bounds");
     say(a.step == b.step && a.decimals == b.decimals, "step");
     say(a.edges == b.edges && a.learned == b.learned, "bins");

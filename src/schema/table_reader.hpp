@@ -55,6 +55,8 @@ class TableReader : TomlValues {
   void without(const toml::table& t, std::initializer_list<Words> lists, const std::string& of);
   /// Surrogate keys: nothing but how they are written.
   void key(const toml::table& t, Column& c, const std::string& of);
+  void key_notation(const toml::table& t, Column& c, const std::string& of);
+  void person(const toml::table& t, Column& c, const std::string& of);
   Column column(const toml::table& t);
   void type(const std::string& word, Column& c, const toml::node& node, const std::string& of);
   void missing(const toml::table& t, Column& c, const std::string& of);

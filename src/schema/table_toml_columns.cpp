@@ -48,6 +48,10 @@ void TableReader::without(const toml::table& t, std::initializer_list<Words> lis
 
 void TableReader::key(const toml::table& t, Column& c, const std::string& of) {
   without(t, {kOfValues, {"missing", "role"}}, of);
+  key_notation(t, c, of);
+}
+
+void TableReader::key_notation(const toml::table& t, Column& c, const std::string& of) {
   c.notation.prefix = text(t, "prefix", of, false);
   c.notation.suffix = text(t, "suffix", of, false);
   const toml::node* digits = t.get("digits");
@@ -64,10 +68,10 @@ Column TableReader::column(const toml::table& t) {
   c.name = plain_text(text(t, "name", "a column", true));
   const std::string of = fmt::format("column '{}'", printable(c.name));
   keys(t,
-       {"name",         "type",           "role",          "unit",   "lo",       "hi",         "step",
-        "decimals",     "bins",           "spacing",       "values", "aliases",  "missing",    "format",
-        "decimal_mark", "thousands_mark", "prefix",        "suffix", "negative", "top_code",   "bottom_code",
-        "since",        "derive",         "determined_by", "from",   "digits",   "time_of_day"},
+       {"name",         "type",           "role",          "unit",   "lo",       "hi",          "step",
+        "decimals",     "bins",           "spacing",       "values", "aliases",  "missing",     "format",
+        "decimal_mark", "thousands_mark", "prefix",        "suffix", "negative", "top_code",    "bottom_code",
+        "since",        "derive",         "determined_by", "from",   "digits",   "time_of_day", "rows"},
        of);
   const std::string type = text(t, "type", of, true), role = text(t, "role", of, false);
   if (!type.empty() && type != kFillIn) this->type(type, c, *t.get("type"), of);
@@ -77,24 +81,42 @@ Column TableReader::column(const toml::table& t) {
     add(line(*t.get("role")), fmt::format("{}: role must be {}", of, words_of(kRoles)));
   }
   c.unit = text(t, "unit", of, false);
+  const bool is_person = c.role == ColumnRole::kPerson && c.type != ColumnType::kKey;
+  if (!is_person && t.contains("rows"))
+    add(line(*t.get("rows")), fmt::format("{}: only a column of role \"person\" has 'rows'", of));
   if (c.type == ColumnType::kKey) {
     key(t, c, of);
     return c;
   }
-  if (t.contains("digits")) add(line(*t.get("digits")), fmt::format("{}: only keys have 'digits'", of));
+  if (t.contains("digits") && !(is_person && t.contains("rows")))
+    add(line(*t.get("digits")), fmt::format("{}: only keys, and people with 'rows', have 'digits'", of));
   missing(t, c, of);
-  if (c.type == ColumnType::kIgnore || c.role == ColumnRole::kPerson) {
+  if (is_person) {
+    person(t, c, of);
+  } else if (c.type == ColumnType::kIgnore) {
     without(t, {kOfValues, kAffixes}, of);
-    if (c.role == ColumnRole::kPerson) {
-      c.numeric = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
-      c.type = ColumnType::kCategory;
-    }
   } else if (c.is_number()) {
     numbers(t, c, of);
   } else {
     categories(t, c, of);
   }
   return c;
+}
+
+void TableReader::person(const toml::table& t, Column& c, const std::string& of) {
+  c.numeric = c.type == ColumnType::kInteger || c.type == ColumnType::kDecimal;
+  c.type = ColumnType::kCategory;
+  without(t, {kOfValues}, of);
+  const toml::node* rows = t.get("rows");
+  if (rows == nullptr) return without(t, {kAffixes}, of);
+  const auto value = rows->value<std::int64_t>();
+  if (!rows->is_integer() || *value < 2 || *value > static_cast<std::int64_t>(kMostRowsOfAPerson))
+    return add(line(*rows),
+               fmt::format("{}: rows needs a whole number from 2 to {}: the most rows of a person "
+                           "that count, as privacy.max_records_per_person says",
+                           of, kMostRowsOfAPerson));
+  c.rows = static_cast<std::size_t>(*value);
+  key_notation(t, c, of);
 }
 
 void TableReader::type(const std::string& word, Column& c, const toml::node& node, const std::string& of) {

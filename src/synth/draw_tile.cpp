@@ -132,6 +132,18 @@ void stray_patches(std::span<float> x, const schema::Schema& schema, const Sampl
   }
 }
 
+/// Which of its person's each row is, as the files will say by their keys: the model knows its law alone.
+void number_rows(const Draw& draw, std::uint64_t first, std::span<float> x) {
+  const schema::Table& table = *draw.info.schema.table;
+  const std::vector<std::size_t> features = table.features();
+  const std::size_t counted = table.counted_person().value(), rows = table.columns[counted].codes();
+  const auto at = static_cast<std::size_t>(std::ranges::find(features, counted) - features.begin());
+  for (std::size_t r = 0; r < x.size() / features.size(); ++r) {
+    const auto number = static_cast<std::uint32_t>(std::min(draw.persons->at(first + r).number, rows - 1));
+    x[r * features.size() + at] = schema::position({number, 0.5F}, rows);
+  }
+}
+
 /// @param first  the index of the first of these records
 void require_finite(std::span<const float> x, std::size_t dims, std::uint64_t first) {
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -193,6 +205,7 @@ std::string draw_tile(const Draw& draw, std::uint64_t tile) {
   if (draw.rules) {
     for (std::size_t r = 0; r < n; ++r) draw.rules->mend(std::span(unit).subspan(r * dims, dims), labels[r]);
   }
+  if (draw.persons) number_rows(draw, first, unit);
   const schema::SampleScaling scaling(schema);
   std::string out(n * draw.record_bytes(), '\0');
   for (std::size_t i = 0; i < n * dims; ++i) {

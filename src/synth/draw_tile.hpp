@@ -9,6 +9,7 @@
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/sampler.hpp"
+#include "muffle/schema/person_rows.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/synth/sampler.hpp"
 
@@ -21,6 +22,8 @@ struct Draw {
   std::vector<double> class_share;
   SampleSpec spec;
   std::shared_ptr<const schema::RowRules> rules;  ///< of a table with constraints; null: others
+  std::shared_ptr<const schema::PersonRows> persons =
+      nullptr;  ///< of one with rows of a person; null: others
 
   /// The label is drawn as the other columns are, so that the settings of labels do not apply.
   bool label_is_column() const { return info.schema.table && info.schema.table->target(); }

@@ -61,15 +61,22 @@ bool left_over(const fs::path& working, const schema::RecordFormat& format, cons
 }
 
 schema::RecordKind kind_of(const Draw& draw) {
-  return {draw.info.schema.shape, !draw.as_bytes(), draw.spec.count,
-          draw.info.schema.table, draw.spec.text,   draw.spec.skip_keys};
+  return {draw.info.schema.shape,
+          !draw.as_bytes(),
+          draw.spec.count,
+          draw.info.schema.table,
+          draw.spec.text,
+          draw.spec.skip_keys,
+          0,
+          draw.persons};
 }
 
 /// What one of spec.files holds.
 schema::RecordKind kind_of(const Draw& draw, std::uint64_t file) {
   schema::RecordKind kind = kind_of(draw);
   kind.count = draw.spec.first_of(file + 1) - draw.spec.first_of(file);
-  kind.keys_before += draw.spec.first_of(file);
+  kind.rows_before = draw.spec.first_of(file);
+  kind.keys_before += kind.rows_before;
   return kind;
 }
 

@@ -1,5 +1,6 @@
 #include "muffle/synth/sampler.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -98,6 +99,21 @@ void draw_records(comm::HostComm& comm, const Draw& draw, int threads, SampleFil
   }
 }
 
+/// Null: the schema has no rows of a person.
+std::shared_ptr<const schema::PersonRows> persons_of(const Draw& draw, const std::filesystem::path& model) {
+  const auto& table = draw.info.schema.table;
+  const auto person = table ? table->person() : std::nullopt;
+  if (!person || table->columns[*person].rows == 0) return nullptr;
+  const std::vector<double> people = draw.sampler->people_by_rows();
+  if (people.empty())
+    throw ConfigError(fmt::format(
+        "the schema of '{}' has rows of a person ('{}'), and a model of this kind does not know how many "
+        "people have how many. Use model.generator = \"pair-graph\", or leave 'rows' out of the schema "
+        "before the next release.",
+        model.string(), table->columns[*person].name));
+  return std::make_shared<const schema::PersonRows>(people, draw.spec.count, draw.spec.seed);
+}
+
 }  // namespace
 
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
@@ -135,6 +151,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
         by_counts ? draw.info.class_share : std::vector<double>(classes, 1.0 / static_cast<double>(classes));
     if (const auto& table = draw.info.schema.table; table && !table->constraints.empty())
       draw.rules = std::make_shared<const schema::RowRules>(*table);
+    draw.persons = persons_of(draw, model_file);
     if (comm.is_root() && draw.label_is_column() && spec.labels == Labels::kUniform)
       spdlog::info(
           "sample: the label was released as a column like the others, so its values come as often as the "

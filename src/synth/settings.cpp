@@ -30,7 +30,7 @@ std::vector<std::string> names_of(Formats formats) {
 void key_problems(const SampleSpec& spec, const schema::Schema& schema, settings::Problems& p) {
   bool any = false;
   for (const schema::Column& column : schema.table ? schema.table->columns : std::vector<schema::Column>()) {
-    if (column.type != schema::ColumnType::kKey) continue;
+    if (column.type != schema::ColumnType::kKey && !(column.is_person() && column.rows > 0)) continue;
     any = true;
     const std::uint64_t last = spec.skip_keys + spec.count;
     p.unless(last <= schema::KeyText(column).largest(),
@@ -38,8 +38,10 @@ void key_problems(const SampleSpec& spec, const schema::Schema& schema, settings
                          "give them more in the schema, or leave 'digits' out",
                          last, column.name, column.digits));
   }
-  p.unless(any || spec.skip_keys == 0,
-           "sample.skip_keys is of tables with a column of type \"key\", and there is none: leave it out");
+  p.unless(
+      any || spec.skip_keys == 0,
+      "sample.skip_keys is of tables with a column of type \"key\", or with rows of a person, and there is "
+      "none: leave it out");
 }
 
 }  // namespace

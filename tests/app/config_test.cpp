@@ -180,6 +180,26 @@ class TableConfigTest : public ::testing::Test {
   const std::filesystem::path schema_ = folder_ / "stays.toml", config_ = folder_ / "config.toml";
 };
 
+TEST_F(TableConfigTest, RowsOfAPersonAreCountedByPairsAndKnownToThePairGraphAlone) {
+  write_file_atomically(
+      schema_, std::string(kStays) +
+                   "[[columns]]\nname = \"who\"\ntype = \"category\"\nrole = \"person\"\nrows = 4\n");
+  const Stages all{.release = true, .train = true, .sample = true};
+  const auto refused = [&](std::vector<std::string> set, std::initializer_list<std::string> parts) {
+    muffle::test::expect_error(ExitCode::kConfig, parts, [&] { load_config(sources(std::move(set)), all); });
+  };
+  const std::string four = "privacy.max_records_per_person=4";
+  const Config config = load_config(sources({four}), all);
+  EXPECT_EQ(config.data.schema.dims(), 2u) << "scores know of no number of rows";
+  EXPECT_EQ(config.plan.schema.dims(), 4u) << "and of the label as a column";
+  EXPECT_TRUE(config.plan.schema.table->counted_person());
+  EXPECT_EQ(schema::as_described(*config.plan.schema.table), *config.data.schema.table);
+  refused({}, {"rows = 4", "privacy.max_records_per_person is 1", "one number in both"});
+  refused({four, "map.more.kind=one-hot"}, {"map.more is another", "leave that map out, or 'rows'"});
+  refused({four, "model.generator=tabular", "map.more.kind=one-hot"},
+          {"model.generator = \"tabular\"", "pair-graph"});
+}
+
 TEST_F(TableConfigTest, TheLabelOfFewRecordsIsReleasedAsAColumn) {
   const auto label_in = [&](std::vector<std::string> set) {
     const Config config = load_config(sources(std::move(set)), {.release = true});

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Three tables that muffle was not made with: means over several releases, without bins by hand, and whether rows keep what the schema says.
 
-unseen_tables.py MUFFLE TABLES OUT [--releases 3] [--rows loans-1 admissions-1 ...] [--rounds 0] [--equal-bins 16]
+unseen_tables.py MUFFLE TABLES OUT [--releases 3] [--rows loans-1 admissions-1 ...] [--rounds 0] [--equal-bins 16] [--people 5 [--law]]
 TABLES has loans, actg175 and admissions as X.csv.gz, X-heldout.csv.gz and X.toml, and icd_by_ward.csv. OUT keeps every run. Needs `pip install sdmetrics`.
 Of hospital stays the schema says, besides what admissions.toml has: a discharge is 0 to 150 days after its admission (the bounds that the file
 has of `los_days`), `los_days` and `age` follow from dates, wards have the diagnoses of icd_by_ward.csv. Of loans: sub-grades give grades.
+--people Q [--law]: of each patient at most Q stays count; with --law how many have how many is released, and measured.
 --equal-bins N: the default before bins were learned, N equal bins for every number, date and time; schemas as they lie in TABLES.
 """
 import argparse
+import collections
 import csv
 import gzip
 import pathlib
@@ -57,6 +59,18 @@ def said_more(name, schema, tables):
     return schema
 
 
+def with_people(schema, most, rows):
+    """Of each patient `most` stays count; with `rows` how many have how many is released."""
+    def person(entry):
+        return re.sub(r'(?m)^type = .*\n', 'type = "category"\nrole = "person"\n' + (f"rows = {most}\n" if rows else ""), entry)
+    return column_edited(schema, "patient_id", person)
+
+
+def law_of_people(rows, most):
+    people = collections.Counter(collections.Counter(r["patient_id"] for r in rows).values())
+    return [sum(n for k, n in people.items() if min(k, most) == of) / people.total() for of in range(1, most + 1)]
+
+
 def equal_bins(schema, n):
     parts = re.split(r"(?m)^(?=\[\[)", schema)
     kinds = re.compile(r'type = "(integer|decimal|date|datetime|time)"')
@@ -78,7 +92,9 @@ def prepared(args, name):
             csv.writer(out, lineterminator="\n").writerows(rows)
     schema = (args.tables / f"{name}.toml").read_text()
     schema = equal_bins(schema, args.equal_bins) if args.equal_bins else said_more(name, schema, args.tables)
-    path = folder / f"{name}{'-equal' if args.equal_bins else ''}.toml"
+    if args.people and name == "admissions":
+        schema = with_people(schema, args.people, args.law)
+    path = folder / f"{name}{'-equal' if args.equal_bins else ''}{f'-people{args.people}{args.law}' if args.people else ''}.toml"
     path.write_text(schema)
     return path, *files
 
@@ -124,6 +140,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS)[:4])
     parser.add_argument("--equal-bins", type=int, default=0)
+    parser.add_argument("--people", type=int, default=0, metavar="Q", help="of hospital stays: Q of each patient count, not all as one's own")
+    parser.add_argument("--law", action="store_true", help="with --people: how many have how many is released")
     args = parser.parse_args()
     args.tables = args.tables.resolve()
     for row in args.rows:
@@ -133,13 +151,13 @@ def main():
         m = len(records)
         where = "records" if adjacency == "replace-one" else "expected_records"
         settings = {"data.id": row, f"data.{where}": m, "map.pairs.kind": "pairs", "privacy.adjacency": adjacency, "privacy.epsilon": epsilon,
-                    "privacy.delta": 1e-5, "privacy.max_records_per_person": 1, "privacy.rounds": args.rounds, "model.generator": "pair-graph",
+                    "privacy.delta": 1e-5, "privacy.max_records_per_person": max(1, args.people), "privacy.rounds": args.rounds, "model.generator": "pair-graph",
                     "sample.count": m, "sample.labels": "released-counts", "sample.formats": '["csv"]', "evaluate.metrics": "[]"}
         scored = sdmetrics_scores.Scorer(schema, real)
         print(f"{row}: held-out rows {scored.line(held_out)}{kept(name, table(held_out), args)}", flush=True)
         every = []
         for run in range(1, args.releases + 1):
-            out = args.out / f"{row}{f'-equal{args.equal_bins}' if args.equal_bins else ''}{f'-rounds{args.rounds}' if args.rounds else ''}-{run}"
+            out = args.out / f"{row}{f'-equal{args.equal_bins}' if args.equal_bins else ''}{f'-rounds{args.rounds}' if args.rounds else ''}{f'-people{args.people}{args.law}' if args.people else ''}-{run}"
             sets = [x for k, v in settings.items() for x in ("--set", f"{k}={v}")]
             done = subprocess.run([args.muffle, "run", "--set", f"data.schema={schema}", "--set", f"data.features={real}", *sets, "--out", str(out), "-q"],
                                   capture_output=True, text=True)
@@ -154,6 +172,9 @@ def main():
                 more += (f"; stays: KS {sdmetrics_scores.distance(ours, theirs):.3f}, mean {statistics.mean(ours):.2f} (records {statistics.mean(theirs):.2f}), "
                          f"equal {sum(d == 0 for d in ours) / len(ours):.2%} ({sum(d == 0 for d in theirs) / len(theirs):.2%}), "
                          f"over 30 days {sum(d > 30 for d in ours) / len(ours):.2%} ({sum(d > 30 for d in theirs) / len(theirs):.2%})")
+            if name == "admissions" and args.law:
+                made, true = law_of_people(rows, args.people), law_of_people(records, args.people)
+                more += f"; rows of a patient: total variation {sum(abs(a - b) for a, b in zip(made, true)) / 2:.3f}"
             print(f"{row}: release {run} {' / '.join(f'{s:.3f}' for s in every[-1])}{more}", flush=True)
         print(f"{row}: mean of {args.releases}: {' / '.join(f'{statistics.mean(s):.3f}' for s in zip(*every))}", flush=True)
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "data/person_text.hpp"
 #include "data/table_fixture.hpp"
+#include "muffle/data/people.hpp"
 #include "muffle/schema/plain_text.hpp"
 #include "support/expect_error.hpp"
 
@@ -97,6 +99,54 @@ TEST(PersonBound, RecordsOfNobodyAndWithoutALabelNeverCount) {
   EXPECT_THROW(kept(rows, 0, new_person_key()), InvariantError);
 }
 
+/// Of each person, the numbers of their rows, sorted.
+std::map<std::string, std::vector<std::uint16_t>> numbered(const std::vector<Row>& rows, std::uint64_t most,
+                                                           const std::string& key) {
+  PersonBound bound(most, key, rows.size());
+  for (const Row& row : rows) bound.add(row);
+  const std::vector<std::uint16_t> numbers = bound.numbers();
+  std::map<std::string, std::vector<std::uint16_t>> out;
+  for (std::size_t i = 0; i < rows.size(); ++i) out[rows[i].person].push_back(numbers[i]);
+  for (auto& [person, own] : out) std::sort(own.begin(), own.end());
+  return out;
+}
+
+TEST(PersonBound, NumbersCountUpToWhatAPersonHas) {
+  const std::vector<Row> rows{row_of("a", 1), row_of("b", 1), row_of("a", 1),
+                              row_of("a", 2), row_of("", 7),  row_of("c", 1, -1)};
+  using Numbers = std::vector<std::uint16_t>;
+  const auto all = numbered(rows, 3, new_person_key());
+  EXPECT_EQ(all.at("a"), (Numbers{1, 2, 3})) << "though two of them hold the same";
+  EXPECT_EQ(all.at("b"), Numbers{1});
+  EXPECT_EQ(all.at(""), Numbers{0});
+  EXPECT_EQ(all.at("c"), Numbers{0});
+  EXPECT_EQ(numbered(rows, 2, new_person_key()).at("a"), (Numbers{0, 1, 2}));
+}
+
+TEST(PersonBound, ARecordsNumberFollowsFromItsPersonsRecordsAndTheKeyAlone) {
+  const auto numbers = [](const std::vector<Row>& rows, std::uint64_t most, const std::string& key) {
+    PersonBound bound(most, key, rows.size());
+    for (const Row& row : rows) bound.add(row);
+    const std::vector<std::uint16_t> all = bound.numbers();
+    std::multiset<std::tuple<std::string, float, std::uint16_t>> out;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].person == "p1") out.emplace(rows[i].person, rows[i].floats[0], all[i]);
+    }
+    return out;
+  };
+  const std::string key = new_person_key();
+  std::vector<Row> rows = people();
+  for (const std::uint64_t most : {3u, 1000u}) {
+    const auto before = numbers(rows, most, key);
+    ASSERT_GT(before.size(), 10u);
+    std::vector<Row> others = rows;
+    std::erase_if(others, [](const Row& row) { return row.person == "p4" || row.person == "p0"; });
+    std::reverse(others.begin(), others.end());
+    EXPECT_EQ(numbers(others, most, key), before) << "neither order nor other people";
+    EXPECT_NE(numbers(rows, most, new_person_key()), before);
+  }
+}
+
 class People : public Tables {
  protected:
   DataSpec patients(schema::OnError on_error = schema::OnError::kRejectFile) const {
@@ -143,6 +193,57 @@ TEST_F(People, OfTheFilesOfARankAreBoundedOverAllOfThem) {
   put("visits-1.csv", lines);
   const Batch own = read_all(bounded, 1, 2);
   EXPECT_EQ(std::count(own.y.begin(), own.y.end(), schema::kNoClass), 60 - 4 * 3);
+}
+
+/// The number of each record among its person's, as the map sees it; 0: it does not count.
+std::vector<int> numbers_in(const Batch& batch, const schema::Schema& schema) {
+  const std::vector<std::size_t> codes = schema.table->codes();
+  std::vector<int> out;
+  for (std::size_t i = 0; i < batch.n; ++i) {
+    const auto code = schema::cell_at(batch.x[(i + 1) * codes.size() - 1], codes.back()).code;
+    out.push_back(batch.y[i] == schema::kNoClass ? 0 : static_cast<int>(code) + 1);
+  }
+  return out;
+}
+
+TEST_F(People, AreNumberedWhereTheSchemaCountsTheirRows) {
+  std::string lines = "patient,age,height,job,income\n";
+  // Patient k has k rows.
+  for (int k = 1; k <= 4; ++k) {
+    for (int i = 0; i < k; ++i) lines += fmt::format("{},{},1.5,?,<=50K\n", k, 10 * i);
+  }
+  put("visits.csv", lines);
+  DataSpec spec = patients();
+  schema::Table table = *spec.schema.table;
+  table.columns.back().rows = 3;
+  spec.schema = schema_of(schema::with_rows_counted(table));
+  spec.records_per_person = 3;
+  spec.person_key = new_person_key();
+  const Batch whole = read_all(spec);
+  std::vector<int> all = numbers_in(whole, spec.schema);
+  std::map<int, int> people;
+  for (const int number : all) ++people[number];
+  EXPECT_EQ(people, (std::map<int, int>{{0, 1}, {1, 4}, {2, 3}, {3, 2}})) << "of 4, 3 and 2 people at least";
+  // Ranks that share the file number alike.
+  std::vector<int> shared;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::vector<int> own = numbers_in(read_all(spec, rank, 3), spec.schema);
+    shared.insert(shared.end(), own.begin(), own.end());
+  }
+  EXPECT_EQ(shared, all);
+  spec.records_per_person = 0;
+  EXPECT_THROW(read_all(spec), InvariantError) << "nobody would number them";
+}
+
+TEST_F(People, AreCountedByTheirRecords) {
+  std::string lines = "patient,age,height,job,income\n";
+  for (int k = 1; k <= 5; ++k) {
+    for (int i = 0; i < k; ++i) lines += fmt::format("{},{},1.5,?,<=50K\n", k, i);
+  }
+  put("visits.csv", lines + "unknown,1,1.5,?,<=50K\n");
+  EXPECT_EQ(people_by_records(patients(schema::OnError::kClamp), 3), (std::vector<std::uint64_t>{1, 1, 3}));
+  EXPECT_EQ(shares_of_people({1, 1, 2}), (std::vector<double>{0.25, 0.25, 0.5}));
+  EXPECT_EQ(shares_of_people({0, 0}), (std::vector<double>{0, 0}));
 }
 
 TEST_F(People, AreOneAtZeroWhateverItsSign) {

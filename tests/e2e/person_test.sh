@@ -77,6 +77,36 @@ expect_error 65 "all.csv' and the schema have different columns.*lacks 'patient'
 sed -i 's/^who,/patient,/; 7s/^patient [0-9]*,/,/' "$work/data/all.csv"
 expect_error 65 "all.csv' does not fit the public schema" 2 release "${job[@]}" --set data.on_error=reject-file
 
+# How many rows people have, as a released law: counted alike by ranks that share a file, made people in samples, and scored by itself.
+visits 1 200 >"$work/data/all.csv"
+awk -F, 'NR == 1 || $1 ~ /[02468]$/ || !seen[$1]++' "$work/data/all.csv" >"$work/data/stays.csv"
+sed 's/^role = "person"/&\nrows = 2\nprefix = "P-"\ndigits = 5/' "$work/visits.toml" >"$work/rows.toml"
+rows=("${job[@]}" --set data.features=stays.csv --set data.records=400 --set "data.schema=$work/rows.toml" --set privacy.epsilon=none --set privacy.noise_multiplier=0.5
+  --set sample.files=1 --set 'sample.formats=["csv"]' --set data.test_features=stays.csv --set 'evaluate.metrics=["marginals"]')
+says 0 "how many of them \('patient'\) have 1, 2, .. 2 rows is released: noise of" "$MUFFLE" plan "${rows[@]}"
+expect_error 78 "column 'patient' has rows = 2 in the schema, and privacy.max_records_per_person is 3" 1 release "${rows[@]}" --set privacy.max_records_per_person=3
+numbers=$((numbers + 2))
+for n in 1 2 3; do
+  ends 0 on "$n" release "${rows[@]}" --insecure-seeded-noise 7 --out "$work/rows-$n"
+  check "$n ranks that share a file number its records alike" test "$(sums "rows-$n")" = "$(sums rows-1)"
+done
+ends 0 on 2 run "${rows[@]}" --insecure-seeded-noise 7 --out "$work/rows"
+check "samples have made people" test "$(head -n 1 "$work/rows/samples.csv")" = patient,ward,pain
+people() { tail -n +2 "$work/rows/samples.csv" | cut -d, -f1 | sort | uniq -c | awk -v n="$1" '$1 == n' | wc -l; }
+check "nobody has more rows than count" test $(($(people 1) + $(people 2))) = "$(tail -n +2 "$work/rows/samples.csv" | cut -d, -f1 | sort -u | wc -l)"
+# A half of the people has one row, the other three, of which two count: 667 people of 1,000 rows, half of each.
+check "half of them one row, half two ($(people 1), $(people 2))" test "$(people 1)" -gt 290 -a "$(people 1)" -lt 375 -a "$(people 2)" -gt 310 -a "$(people 2)" -lt 355
+check "their names are keys" grep -qE '^P-[0-9]{5},(north|south|west),[0-9]$' "$work/rows/samples.csv"
+check "the law is scored" python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["marginals"]["people"]; sys.exit(not (m["tvd"] < 0.06 and m["tvd_of_real_test"] == 0))' "$work/rows/metrics.json"
+ends 0 on 1 run "${rows[@]}" --set privacy.rounds=3 --out "$work/rounds"
+says 0 'rounds .*chosen again' "$MUFFLE" verify "$work/rounds/release.mfl" --allow-unsigned
+ends 0 "$MUFFLE" report --run "$work/rounds"
+check "the report shows it" grep -q 'Rows of a person' "$work/rounds/report.html"
+visits 301 400 >"$work/data/others.csv"
+ends 0 "$MUFFLE" report --run "$work/rounds" --private --held-out "$work/data/others.csv"
+check "beside the real ones" grep -q 'held-out people' "$work/rounds/report-private.html"
+expect_error 78 "does not know how many people have how many|cannot make people of them" 1 run "${rows[@]}" --set model.generator=tabular --insecure-seeded-noise 7
+
 # Samples in parts.
 visits 1 200 >"$work/data/all.csv"
 ends 0 on 2 run "${job[@]}" --out "$work/run"

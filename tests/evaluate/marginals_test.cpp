@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "evaluate/raw_distances.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/evaluate/metric.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -123,6 +125,51 @@ TEST(RawDistance, AFewFarValuesMoveTheMeanAndHardlyTheDistances) {
   EXPECT_NEAR(raw_distance(other, one, 1000).mean_error, -2.0 / std::sqrt(1001.0), 1e-12);
   EXPECT_DOUBLE_EQ(raw_distance({3, 3}, {3, 4}, 10).mean_error, 0.05) << "a constant: over the bounds";
   EXPECT_EQ(raw_distance({}, {1}, 1).mean_error, 0.0);
+}
+
+/// A table of one column and of whose a row is.
+class RowsOfPeople : public testing::Test {
+ protected:
+  /// @param rows  "who,b" lines
+  data::DataSpec file(const std::string& name, const std::string& rows) {
+    write_file_atomically(folder_ / name, "who,b\n" + rows);
+    data::DataSpec spec;
+    spec.format = "csv";
+    spec.dir = folder_.path().string();
+    spec.features = name;
+    describe_table(spec.schema,
+                   std::make_shared<const schema::Table>(schema::parse_table_toml(
+                       "[[columns]]\nname = \"who\"\ntype = \"category\"\nrole = \"person\"\nrows = 2\n"
+                       "[[columns]]\nname = \"b\"\ntype = \"category\"\nvalues = [\"x\", \"y\"]\n",
+                       "s")));
+    spec.records = static_cast<std::uint64_t>(std::count(rows.begin(), rows.end(), '\n'));
+    return spec;
+  }
+  nlohmann::json scores(const data::DataSpec& test) {
+    for (const MetricKind& kind : metric_kinds()) {
+      if (kind.name != "marginals") continue;
+      Subject subject;
+      // One and two rows; one, one and two; three count as two.
+      subject.train = file("train.csv", "1,x\n2,y\n2,x\n");
+      file("samples.csv", "P1,x\nP2,y\nP3,y\nP3,x\n");
+      subject.samples = folder_ / "samples.csv";
+      subject.test = test;
+      return json_of(kind.make()->score(subject), "marginals").at("marginals");
+    }
+    return {};
+  }
+
+  const test::TemporaryFolder folder_;
+};
+
+TEST_F(RowsOfPeople, AreComparedByTheSharesOfPeople) {
+  const nlohmann::json alone = scores({});
+  EXPECT_EQ(alone.at("people").at("tvd"), 0.1667) << "1/2 and 2/3";
+  EXPECT_EQ(alone.at("people").at("real"), (nlohmann::json{{"1", 0.5}, {"2", 0.5}}));
+  EXPECT_EQ(alone.at("people").at("synthetic"), (nlohmann::json{{"1", 0.6667}, {"2", 0.3333}}));
+  EXPECT_EQ(alone.at("columns").size(), 1u) << "it is no column among the others";
+  const nlohmann::json beside = scores(file("test.csv", "7,x\n7,x\n7,x\n"));
+  EXPECT_EQ(beside.at("people").at("tvd_of_real_test"), 0.5);
 }
 
 }  // namespace

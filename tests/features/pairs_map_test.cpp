@@ -269,6 +269,66 @@ TEST(PairsMap, PairsWithALabelThatIsAColumnWeighTwiceUnlessSaidOtherwise) {
               testing::UnorderedElementsAre("a b 1", "a c 1", "b c 1"));
 }
 
+/// Columns a, b and c, of which b is whose a record is, with up to 5 rows.
+schema::Schema with_people() {
+  schema::Schema schema = table_schema({2, 3, 4});
+  schema::Table table = *schema.table;
+  table.columns[1].role = schema::ColumnRole::kPerson;
+  table.columns[1].rows = 5;
+  table.columns[1].values.clear();
+  describe_table(schema, std::make_shared<const schema::Table>(schema::with_rows_counted(table)));
+  return schema;
+}
+
+TEST(PairsMap, RowsOfAPersonAreATableOfTheirOwnAndInNoPair) {
+  const schema::Schema schema = with_people();
+  // 8 % of 0.49 + 0.49 + 1, and its root in 64ths.
+  const auto map = pairs({}, schema);
+  EXPECT_THAT(described(*map), testing::UnorderedElementsAre("a 0.7", "c 0.7", "a c 1", "b 0.390625"));
+  EXPECT_EQ(map->tables()->counted().row_number, 1u);
+  // Others' weights are nothing to it, its own is, and the others' sum.
+  EXPECT_THAT(described(*pairs({{"weights", "[\"*=2\", \"*:*=3\"]"}}, schema)),
+              testing::UnorderedElementsAre("a 2", "c 2", "a c 3", "b 1.171875"));
+  EXPECT_THAT(described(*pairs({{"weights", "[\"b=2\"]"}}, schema)),
+              testing::UnorderedElementsAre("a 0.7", "c 0.7", "a c 1", "b 2"));
+  Records records(500, 3, 1);
+  EXPECT_EQ(sums_of(*map->make_block(kLattice), records, 1), reference_sums(*map, records, 1));
+  const auto refused = [&](const MapKeys& settings, const std::string& why) {
+    expect_error(ExitCode::kConfig, {why}, [&] { pairs(settings, schema); });
+  };
+  refused({{"weights", "[\"b=0\"]"}}, "leave 'rows' out of the schema");
+  refused({{"leave_out", "[\"b\"]"}}, "leave 'rows' out of the schema");
+  refused({{"weights", "[\"a:b=1\"]"}}, "fits no table");
+  expect_error(ExitCode::kConfig, {"together with others"}, [&] {
+    map->tables()->counting({{{0, 1}, {}, 1.0}});
+  });
+}
+
+TEST(PairsMap, WhichColumnCountsRowsIsStatedInARelease) {
+  const schema::Schema schema = with_people();
+  const auto map = pairs({}, schema);
+  const nlohmann::json json = map->to_json();
+  EXPECT_EQ(json.at("row_number"), 1);
+  const JsonDocument document{"x.mfl", "a release", ""};
+  const auto read = [&](const nlohmann::json& text, const schema::Schema& as) {
+    auto out = make_map("pairs");
+    out->read_json(JsonFields(text, document, ""));
+    out->resolve(as);
+    return out;
+  };
+  EXPECT_EQ(read(json, schema)->to_json(), json);
+  EXPECT_EQ(read(json, schema)->hash(), map->hash());
+  nlohmann::json other = json;
+  other.erase("row_number");
+  expect_error(ExitCode::kConfig, {"otherwise than the schema"}, [&] { read(other, schema); });
+  EXPECT_FALSE(pairs({}, table_schema({2, 5, 4}))->to_json().contains("row_number"));
+  other = json;
+  other["row_number"] = 3;
+  EXPECT_THROW(read(other, schema), ProtocolError);
+  other["row_number"] = 0;
+  EXPECT_THROW(read(other, schema), ProtocolError) << "a is in a pair";
+}
+
 TEST(PairsMap, ALabelThatHasClassesIsNoColumnToWeigh) {
   schema::Schema schema = table_schema({2, 3, 4});
   schema::Table table = *schema.table;

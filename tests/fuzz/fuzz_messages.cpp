@@ -105,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const release::Seal seal = release::read_seal(header, 4);
       fuzz::demand(release::body_of(seal) == header.body, "one seal, one spelling");
     } else if (kind == 'U') {
-      fuzz::demand(body_of(release::read_sum(header, 3)) == header.body, "one sum, one spelling");
+      fuzz::demand(body_of(release::read_sum(header, 3, 2)) == header.body, "one sum, one spelling");
     } else if (kind == 'K') {
       header.kind = release::MessageKind::kCard;
       fuzz::demand(body_of(release::read_card(header, "x")) == header.body, "one card, one spelling");

@@ -205,7 +205,7 @@ TEST(OverHttps, OthersStandInForAKeyHolderWhoIsGone) {
     EXPECT_TELLS(r.holder(h, r.too_late()).done, "receipt");
     EXPECT_FALSE(fs::exists(r.c.shares_of(h))) << "what it kept for the others is erased";
   }
-  EXPECT_TRUE(r.holder(3, r.too_late()).lost);
+  EXPECT_TELLS(r.holder(3, r.too_late()).done, "opens nothing more");
 }
 
 TEST(OverHttps, AnOpeningThatComesLateIsTakenInPlaceOfStandIns) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 
 #include "muffle/release/contribution_book.hpp"
 #include "muffle/round/parties.hpp"
@@ -92,8 +93,10 @@ struct World {
 };
 
 /// What is released, minus all noise that was drawn: everybody's seeds are known here.
+/// @param holders  who have opened
 inline std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy, const ProposedRound& round,
-                                                const std::vector<std::size_t>& sites, std::size_t holders) {
+                                                const std::vector<std::size_t>& sites,
+                                                const std::vector<std::size_t>& holders) {
   std::vector<std::uint64_t> out(noisy.values.begin(), noisy.values.end());
   const auto take_off = [&](const std::vector<std::int64_t>& noise, bool added) {
     for (std::size_t n = 0; n < out.size(); ++n)
@@ -103,11 +106,18 @@ inline std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy, 
     take_off(
         privacy::draw_noise(round.noise.shares(), *privacy::insecure_seeded_entropy(World::seed_of_site(i))),
         true);
-  for (std::size_t h = 0; h < holders; ++h)
+  for (const std::size_t h : holders)
     take_off(privacy::draw_top_up(round.noise.top_ups(static_cast<int>(sites.size())),
                                   *privacy::insecure_seeded_entropy(World::seed_of_holder(h))),
              false);
   return out;
+}
+/// Likewise, of the first so many.
+inline std::vector<std::uint64_t> without_noise(const privacy::NoisySum& noisy, const ProposedRound& round,
+                                                const std::vector<std::size_t>& sites, std::size_t holders) {
+  std::vector<std::size_t> first(holders);
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  return without_noise(noisy, round, sites, first);
 }
 
 }  // namespace muffle::round

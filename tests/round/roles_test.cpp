@@ -14,7 +14,7 @@
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
 #include "muffle/round/status.hpp"
-#include "round/consortium.hpp"
+#include "round/several_rounds.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::round {
@@ -307,6 +307,61 @@ TEST(Roles, AKeyHolderAddsStandInsUpAsWell) {
   r.post.erase(stand_in_name(r.c.round.id, r.c.world.holders[1].public_key()));
   r.holder(2, r.c.round.proposal.last_day() + 1);
   EXPECT_EQ(receipt_of_holder(r, 2).found, Found::kNotAllThere);
+}
+
+/// Over no exchange, in any order: in the first round one key holder is missing, in the second another.
+TEST(Roles, SeveralRoundsHaveAKeyHolderMissingInEach) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    SeveralRounds s(0, {4, 4, 3, 1, 4, 1, 1});
+    Post post{{proposal_name(s.c.round.id), s.c.world.proposed}};
+    for (std::size_t r = 0; r < 3; ++r) {
+      if (r > 0) {
+        s.propose();
+        const std::string name = proposal_name(s.rounds[r].id);
+        post[name] = s.c.in_exchange(name);
+      }
+      const std::size_t gone = r % 4;
+      const ProposedRound& round = s.rounds[r];
+      for (const std::uint64_t now : {s.c.before(), s.c.after(), round.proposal.open_until + 1}) {
+        for (int turn = 0; turn < 60; ++turn) {
+          const std::size_t who = random() % 9;
+          if (who < 4 && now == s.c.before()) {
+            const ContributorJob job = s.job_of(who);
+            act(*make_contributor(round, job), post, random);
+          }
+          if (who >= 4 && who < 8 && who - 4 != gone) {
+            const HolderJob job = s.job_of_holder(r, who - 4, now);
+            act(*make_holder(round, job), post, random);
+          }
+          if (who < 8) continue;
+          const CoordinatorJob job = s.c.job_of_coordinator(now);
+          act(*make_coordinator(round, job), post, random);
+        }
+      }
+      for (const auto& [name, bytes] : post) s.c.exchange->put(name, bytes);
+      ASSERT_TRUE(post.contains(r < 2 ? sum_name(round.id) : release_name(round.id)));
+      EXPECT_FALSE(post.contains(opening_name(round.id, s.c.world.holders[gone].public_key())));
+    }
+    EXPECT_EQ(s.c.draws, 3 * (4 + 3));
+    const std::string name = release_name(s.rounds[2].id);
+    const Artifact a = parse_artifact(post.at(name), name);
+    EXPECT_EQ(std::get<privacy::Apart>(a.aggregation).stood_in_before, (std::vector<int>{1, 1}));
+    EXPECT_EQ(a.rounds_before[1].holders[1].stand_ins.size(), 3u);
+    // All who are there have added each round up.
+    for (std::size_t r = 0; r < 3; ++r) {
+      for (std::size_t h = 0; h < 4; ++h) {
+        const std::string receipt = receipt_name(s.rounds[r].id, s.c.world.holders[h].public_key());
+        const std::string end = r < 2 ? sum_name(s.rounds[r].id) : release_statement_name(s.rounds[r].id);
+        if (h == r % 4 || !post.contains(receipt)) continue;
+        EXPECT_EQ(check_receipt(s.rounds[r], parse_message(post.at(end), end).header,
+                                parse_message(post.at(receipt), receipt).header)
+                      .found,
+                  Found::kSame);
+      }
+    }
+  }
 }
 
 TEST(Roles, WhatComesWhileRecordsAreSummedIsSeenBeforeTheCharge) {

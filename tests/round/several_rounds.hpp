@@ -33,7 +33,8 @@ inline release::ReleasePlan chosen(release::ReleasePlan plan, std::size_t number
 
 /// A consortium whose release has three rounds. A key holder's round key of the r-th has the number 10 r + h.
 struct SeveralRounds {
-  explicit SeveralRounds(std::uint64_t records = 0) : c({4, 4, 3, 1, 3, 1, 0}, plan_of_rounds(records)) {
+  explicit SeveralRounds(std::uint64_t records = 0, privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0})
+      : c(parties, plan_of_rounds(records)) {
     rounds.push_back(c.round);
   }
 
@@ -51,27 +52,34 @@ struct SeveralRounds {
   StepReport site(std::size_t r, std::size_t i) { return site(rounds[r], i); }
   StepReport site(const ProposedRound& round, std::size_t i) { return site(round, i, *c.exchange); }
   StepReport site(const ProposedRound& round, std::size_t i, Exchange& through) {
-    const ContributorJob own = c.job_of(i, c.before());
-    return contributor_step(
-        round, through,
-        {own.key, own.folder, own.book, own.clock, own.verdict,
-         [&](const ProposedRound& asked) {
-           return OwnSums{embed::TestAccess::make(World::sums_of(asked, i)), c.records_of_a_site};
-         },
-         own.entropy});
+    return contributor_step(round, through, job_of(i));
+  }
+  ContributorJob job_of(std::size_t i) {
+    ContributorJob own = c.job_of(i, c.before());
+    own.sum_records = [this, i](const ProposedRound& asked) {
+      return OwnSums{embed::TestAccess::make(World::sums_of(asked, i)), c.records_of_a_site};
+    };
+    return own;
   }
   StepReport holder(std::size_t r, std::size_t h) { return holder(r, h, *c.exchange); }
   StepReport holder(std::size_t r, std::size_t h, Exchange& through) {
-    const HolderJob job{
-        c.world.holders[h],
-        c.of(c.world.holders[h]),
-        c.clock(c.before()),
-        [this](std::uint64_t number) { return !erased.contains(number); },
-        [](std::uint64_t number) { return round_key(number); },
-        [this](std::uint64_t number) { erased.insert(number); },
-        c.shares_of(h),
-        [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); }};
-    return holder_step(rounds[r], through, job);
+    return holder_step(rounds[r], through, job_of_holder(r, h, c.before()));
+  }
+  StepReport holder(std::size_t r, std::size_t h, std::uint64_t now) {
+    return holder_step(rounds[r], *c.exchange, job_of_holder(r, h, now));
+  }
+  HolderJob job_of_holder(std::size_t r, std::size_t h, std::uint64_t now) {
+    return {c.world.holders[h],
+            c.of(c.world.holders[h]),
+            c.clock(now),
+            [this](std::uint64_t number) { return !erased.contains(number); },
+            [](std::uint64_t number) { return round_key(number); },
+            [this](std::uint64_t number) { erased.insert(number); },
+            shares_of(r, h),
+            [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); }};
+  }
+  std::filesystem::path shares_of(std::size_t r, std::size_t h) const {
+    return c.of(c.world.holders[h]) / ("shares-" + release::short_id(rounds[r].id));
   }
   StepReport coordinator(std::size_t r, std::uint64_t now = 0) {
     return coordinator_step(
@@ -82,8 +90,20 @@ struct SeveralRounds {
   void run(std::size_t r) {
     for (std::size_t i = 0; i < 4; ++i) site(r, i);
     coordinator(r);
-    for (std::size_t h = 0; h < 3; ++h) holder(r, h);
+    for (std::size_t h = 0; h < c.world.holders.size(); ++h) holder(r, h);
     coordinator(r);
+  }
+  /// Without the last site and, of those who may be missing, the key holder `gone`.
+  void run_without(std::size_t r, std::size_t gone) {
+    const std::uint64_t late = rounds[r].proposal.open_until + 1;
+    for (std::size_t i = 0; i < 3; ++i) site(r, i);
+    coordinator(r, c.after());
+    for (const std::uint64_t now : {c.after(), late}) {
+      for (std::size_t h = 0; h < c.world.holders.size(); ++h) {
+        if (h != gone) holder(r, h, now);
+      }
+      coordinator(r, late);  // asks the others, then adds up
+    }
   }
 
   std::vector<release::EndedRound> ended() {

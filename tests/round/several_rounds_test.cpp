@@ -344,6 +344,167 @@ TEST(SeveralRounds, ASitesLedgerVouchesForEveryRound) {
       std::string::npos);
 }
 
+/// Of four key holders one may be missing; another one in each round, and who was missing is back in the
+/// next.
+constexpr privacy::RoundParties kOneMayBeMissing{4, 4, 3, 1, 4, 1, 1};
+
+/// Three rounds without the last site, in which the key holders 3, 0 and 3 are missing.
+struct WithoutSomebody : SeveralRounds {
+  WithoutSomebody() : SeveralRounds(0, kOneMayBeMissing) {
+    for (std::size_t r = 0; r < 3; ++r) {
+      if (r > 0) propose();
+      run_without(r, gone[r]);
+    }
+  }
+  std::string release() const { return c.in_exchange(release_name(rounds[2].id)); }
+  std::size_t gone[3] = {3, 0, 3};
+};
+
+TEST(SeveralRounds, InEachAKeyHolderMayBeMissing) {
+  WithoutSomebody s;
+  EXPECT_EQ(s.c.draws, 3 * (3 + 3)) << "whoever was missing draws nothing";
+  const Artifact a = parse_artifact(s.release(), "release");
+  const privacy::Apart mode = std::get<privacy::Apart>(a.aggregation);
+  EXPECT_EQ(mode.stood_in, 1);
+  EXPECT_EQ(mode.stood_in_before, (std::vector<int>{1, 1}));
+  for (std::size_t r = 0; r < 3; ++r) {
+    SCOPED_TRACE(r);
+    const ProposedRound& round = s.rounds[r];
+    std::vector<std::uint64_t> expected(round.length, 0);
+    for (std::size_t i = 0; i < 3; ++i) test::add_to(expected, World::sums_of(round, i));
+    std::vector<std::int64_t> noisy(a.values.begin() + static_cast<std::ptrdiff_t>(a.offset(2)),
+                                    a.values.begin() + static_cast<std::ptrdiff_t>(a.offset(3)));
+    if (r < 2) {
+      const Message sum = parse_message(s.c.in_exchange(sum_name(round.id)), "sum");
+      noisy.assign(sum.numbers.begin(), sum.numbers.end());
+    }
+    std::vector<std::size_t> there{0, 1, 2, 3};
+    std::erase(there, s.gone[r]);
+    EXPECT_GT(round.noise.top_ups(3).at(0).runs.at(0).sigma_lattice, 0u) << "who opens adds noise";
+    EXPECT_EQ(without_noise({noisy, false}, round, {0, 1, 2}, there), expected);
+    const RoundRecord& record = r < 2 ? a.rounds_before.at(r) : *a.round;
+    for (std::size_t h = 0; h < 4; ++h) {
+      EXPECT_EQ(record.holders[h].opening.empty(), h == s.gone[r]);
+      EXPECT_EQ(record.holders[h].stand_ins.size(), h == s.gone[r] ? 3u : 0u);
+    }
+  }
+  EXPECT_EQ(failures(verified(s, s.release())).find("secure noise"), 0u)
+      << failures(verified(s, s.release()));
+  bool told = false;
+  for (const Check& check : verified(s, s.release()).checks)
+    told = told || (check.name == "round: earlier rounds" &&
+                    check.detail.find("of 2 key holders who were missing") != std::string::npos);
+  EXPECT_TRUE(told);
+  const std::string text = privacy_statement_text(a);
+  for (const char* part : {"1 of them in round 1, 1 of them in round 2, 1 of them in round 3 were missing",
+                           "holder0 (missing in round 2: others", "holder3 (missing in rounds 1, 3: others"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+/// Each round by itself: what one round's key holder has not opened, it opens in no later one.
+TEST(SeveralRounds, WhoWasMissingIsBackInTheNextRoundAndOpensTheEarlierOneNoMore) {
+  SeveralRounds s(0, kOneMayBeMissing);
+  s.run_without(0, 3);
+  // By its own clock it is not late yet; but others were asked.
+  const StepReport early = s.holder(0, 3, s.c.after());
+  EXPECT_SAID(early, "has asked others to stand in for this key holder");
+  EXPECT_TRUE(s.erased.contains(3));
+  EXPECT_FALSE(s.c.is_in_exchange(opening_name(s.rounds[0].id, s.c.world.holders[3].public_key())));
+  EXPECT_FALSE(early.lost) << "the release comes all the same";
+  EXPECT_FALSE(s.holder(0, 3, s.rounds[0].proposal.open_until + 1).lost);
+  // Nor with the request hidden: its key is gone.
+  const std::string request = stand_in_request_name(s.rounds[0].id);
+  const std::string bytes = s.c.in_exchange(request);
+  fs::remove(s.c.folder / "exchange" / request);
+  expect_error(ExitCode::kConfig, {"it is not there", "others may stand in"},
+               [&] { s.holder(0, 3, s.c.after()); });
+  s.c.exchange->put(request, bytes);
+  s.propose();
+  for (std::size_t i = 0; i < 3; ++i) s.site(1, i);
+  s.coordinator(1);
+  // It has not opened the first seal, so that it takes nobody's word on who was in that: it waits for all.
+  EXPECT_SAID(s.holder(1, 3, s.c.before()), "site3, whom the seal leaves out");
+  EXPECT_SAID(s.holder(1, 2, s.c.before()), "opened the sum of 3");
+  EXPECT_SAID(s.holder(1, 3, s.c.after()), "opened the sum of 3");
+}
+
+TEST(SeveralRounds, WhatStandInsGaveInAnEarlierRoundIsVerified) {
+  WithoutSomebody s;
+  const std::string release = s.release();
+  const auto refused = [&](const std::string& bytes, const char* part) {
+    EXPECT_NE(failures(verified(s, bytes)).find(part), std::string::npos) << failures(verified(s, bytes));
+  };
+  for (std::size_t r = 0; r < 3; ++r) {
+    const std::string giver = stand_in_name(s.rounds[r].id, s.c.world.holders[1].public_key());
+    for (const std::string& name : {giver, stand_in_request_name(s.rounds[r].id)}) {
+      const fs::path file = s.c.folder / "exchange" / name;
+      const std::string kept = read_file(file);
+      fs::remove(file);
+      refused(release, r < 2 ? "round: earlier rounds" : "round: sum");
+      // Another answer of the same key holder, well signed, with one share changed.
+      SignedHeader other = parse_message(kept, name).header;
+      if (name == giver) {
+        auto& share = other.body["missing"][0]["shares"][0];
+        share = std::string(64, share.get<std::string>()[0] == 'a' ? 'b' : 'a');
+        write_file_atomically(file, message_bytes(sign(std::move(other), s.c.world.holders[1])));
+        refused(release, r < 2 ? "round: earlier rounds" : "round: sum");
+      }
+      write_file_atomically(file, kept);
+    }
+  }
+  EXPECT_EQ(failures(verified(s, release)).find("secure noise"), 0u) << "all is as it was";
+  // What the release says of it.
+  Artifact a = parse_artifact(release, "release");
+  std::swap(a.rounds_before[1].holders[0].stand_ins[0], a.rounds_before[1].holders[0].stand_ins[1]);
+  refused(artifact_bytes(a), "names other messages, keys or charges");
+  a = parse_artifact(release, "release");
+  std::get<privacy::Apart>(a.aggregation).stood_in_before = {1, 0};
+  EXPECT_THROW((void)artifact_bytes(a), Error) << "not what its rounds say";
+  std::get<privacy::Apart>(a.aggregation).stood_in_before = {};
+  EXPECT_THROW((void)artifact_bytes(a), Error);
+}
+
+TEST(SeveralRounds, AKeyHolderObjectsToASumOfOtherStandIns) {
+  SeveralRounds s(0, kOneMayBeMissing);
+  s.run_without(0, 3);
+  const std::string name = sum_name(s.rounds[0].id);
+  const Message sum = parse_message(s.c.in_exchange(name), name);
+  EXPECT_EQ(sum_in(s.rounds[0], sum.header).opened.at(3).stand_ins.size(), 3u);
+  const std::uint64_t late = s.rounds[0].proposal.open_until + 1;
+  EXPECT_SAID(s.holder(0, 0, late), "contributions and openings add up to it");
+  EXPECT_FALSE(fs::exists(s.shares_of(0, 0))) << "the round has its sum";
+  // Numbers that no stand-ins make, signed by the coordinator.
+  Message forged = sum;
+  forged.numbers[1] += 1;
+  fs::remove(s.c.folder / "exchange" / name);
+  s.c.exchange->put(
+      name, message_bytes(sign(forged.header, s.c.world.coordinator, forged.numbers), forged.numbers));
+  expect_error(ExitCode::kProtocol, {"is not what its contributions and openings add up to"},
+               [&] { s.holder(0, 1, late); });
+  // What a sum may say of who was missing.
+  const auto refused = [&](const char* part, const auto& change) {
+    SignedHeader header = sum.header;
+    change(header.body);
+    expect_error(ExitCode::kProtocol, {part}, [&] { (void)sum_in(s.rounds[0], header); });
+  };
+  const std::string none(64, '0');
+  refused("openings", [&](auto& body) { body["openings"][1] = none; });
+  refused("stand_ins", [](auto& body) { body.erase("stand_ins"); });
+  refused("stand_ins", [](auto& body) { body["stand_ins"].push_back(body["stand_ins"][0]); });
+  refused("stand_ins", [](auto& body) { body["stand_ins"][0].erase(0); });
+  refused("stand_ins", [](auto& body) { body["stand_ins"][0][0] = "ab"; });
+  refused("stand_ins", [](auto& body) { body["stand_ins"] = "ab"; });
+  refused("are for sums of which", [](auto& body) { body["openings"][3] = body["openings"][0]; });
+  SeveralRounds whole;
+  whole.run(0);
+  const SignedHeader all = parse_message(whole.c.in_exchange(sum_name(whole.rounds[0].id)), "sum").header;
+  EXPECT_FALSE(all.body.contains("stand_ins"));
+  SignedHeader lacks = all;
+  lacks.body["openings"][1] = none;
+  expect_error(ExitCode::kProtocol, {"lack 1, and 0 may be missing"},
+               [&] { (void)sum_in(whole.rounds[0], lacks); });
+}
+
 TEST(SeveralRounds, VerifyNoticesASumThatIsNone) {
   SeveralRounds s;
   s.run(0);

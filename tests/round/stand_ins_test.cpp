@@ -369,7 +369,9 @@ TEST(StandInSteps, AHolderIsGoneForGoodAndTheReleaseComesAllTheSame) {
                            "each of 3 key holders"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   // Who comes back finds that it is over; all others forget what they kept.
-  EXPECT_TRUE(c.holder(3, too_late(c)).lost);
+  const StepReport back = c.holder(3, too_late(c));
+  EXPECT_TELLS(back.done, "opens nothing more");
+  EXPECT_FALSE(back.lost) << "there is a release";
   EXPECT_EQ(c.erased.size(), 4u);
   for (std::size_t h = 0; h < 3; ++h) {
     EXPECT_TELLS(c.holder(h, too_late(c)).done, "receipt");

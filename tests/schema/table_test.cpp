@@ -311,10 +311,11 @@ TEST(TableToml, KeysSayHowTheyAreWrittenAndNothingElse) {
       "[[constraints]]\nkind = \"implies\"\nif = { column = \"ill\", is = [\"true\"] }\nthen = { column = "
       "\"id\", is = [\"1\"] }\n",
       {"constraint 1"});
-  muffle::test::expect_error(ExitCode::kConfig, {"column 'age': only keys have 'digits'"}, [&] {
-    std::string text = kVisits;
-    (void)parse_table_toml(text.replace(text.find("unit"), 0, "digits = 3\n"), "s.toml");
-  });
+  muffle::test::expect_error(
+      ExitCode::kConfig, {"column 'age': only keys, and people with 'rows', have 'digits'"}, [&] {
+        std::string text = kVisits;
+        (void)parse_table_toml(text.replace(text.find("unit"), 0, "digits = 3\n"), "s.toml");
+      });
   muffle::test::expect_error(ExitCode::kConfig, {"no column is left to learn from"},
                              [&] { (void)parse_table_toml(key, "s.toml"); });
   Table strange = padded;
@@ -419,7 +420,7 @@ TEST(TableJson, ALabelThatIsAColumnIsANumberOfARecord) {
   EXPECT_FALSE(schema.table->label());
   EXPECT_EQ(schema.table->target(), labelled.table->label());
   EXPECT_TRUE(schema.table->problems().empty());
-  EXPECT_EQ(with_target_as_label(*schema.table), *labelled.table);
+  EXPECT_EQ(as_described(*schema.table), *labelled.table);
   EXPECT_NE(table_hash(*schema.table), table_hash(*labelled.table));
   const JsonDocument document{"a.mfl", "a release", "Copy it again."};
   const nlohmann::json spelling = to_json(schema);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "muffle/core/files.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/data/people.hpp"
 #include "muffle/synth/listed_samples.hpp"
 #include "support/temporary_folder.hpp"
 #include "synth/sample_files.hpp"
@@ -155,6 +157,53 @@ TEST_F(Parts, EveryRecordHasAKeyOfItsOwn) {
   describe(1);
   EXPECT_THAT(found(),
               testing::ElementsAre(testing::HasSubstr("sample.skip_keys is of tables with a column")));
+}
+
+// Which person a row is of does not depend on the file that it is in.
+TEST_F(Parts, RowsOfOnePersonHaveOneName) {
+  schema::Table table = *draw_.info.schema.table;
+  schema::Column& who = table.columns.emplace_back();
+  who.name = "who";
+  who.role = schema::ColumnRole::kPerson;
+  who.rows = 3;
+  who.notation.prefix = "P";
+  who.digits = 5;
+  describe_table(draw_.info.schema, std::make_shared<const schema::Table>(schema::with_rows_counted(table)));
+  draw_.persons = std::make_shared<const schema::PersonRows>(std::vector<double>{0.5, 0.3, 0.2}, kCount, 1);
+  const auto people = [&](std::uint64_t parts) {
+    std::vector<std::string> out;
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      std::istringstream lines(read_file(folder_ / (draw_.spec.file_name(part) + ".csv")));
+      std::string line;
+      std::getline(lines, line);
+      EXPECT_EQ(line, "letter,who");
+      while (std::getline(lines, line)) out.push_back(line.substr(2));
+    }
+    return out;
+  };
+  sample({"csv"}, 1);
+  const std::vector<std::string> all = people(1);
+  ASSERT_EQ(all.size(), kCount);
+  std::map<std::string, std::size_t> rows;
+  for (const std::string& one : all) ++rows[one];
+  EXPECT_EQ(rows.size(), draw_.persons->persons());
+  EXPECT_EQ(rows.begin()->first, "P00001");
+  std::vector<std::uint64_t> with(3, 0);
+  for (const auto& [one, own] : rows) ++with.at(own - 1);
+  EXPECT_EQ(with, draw_.persons->people());
+  sample({"csv"}, 7);
+  EXPECT_EQ(people(7), all);
+  sample({"npz"}, 1);
+  data::DataSpec spec = data::written_records(folder_ / "samples.npz");
+  spec.schema = draw_.info.schema;
+  EXPECT_EQ(data::people_by_records(spec, 3), draw_.persons->people());
+
+  draw_.spec.skip_keys = kCount;
+  sample({"csv"}, 3);
+  const std::vector<std::string> second = people(3);
+  EXPECT_EQ(*std::min_element(second.begin(), second.end()), "P01235");
+  draw_.persons = nullptr;
+  EXPECT_THROW(sample({"csv"}, 1), InvariantError);
 }
 
 TEST_F(Parts, OfEarlierRunsGoAway) {

@@ -198,7 +198,7 @@ void combine(const CombineCommand& command, std::ostream& printed);
 /// server over TLS on loopback between them, and a process for every act. Not collective.
 struct SimulateCommand {
   int sites = 3;
-  int missing = 0;           ///< key holders that are gone for good once all have contributed
+  int missing = 0;           ///< key holders that do not open a round; in the next one others
   double wait_s = 60;        ///< then: for contributions and openings, after which the others stand in
   bool folder = false;       ///< all see one folder: no server, no network
   double deadline_s = 3600;  ///< of one act: a process that takes longer is ended

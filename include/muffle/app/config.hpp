@@ -116,7 +116,8 @@ std::string party_toml(bool site, const std::map<std::string, std::string>& valu
 /// together. Values that no stage could use are refused by the keys themselves. Makes the release's plan.
 std::vector<std::string> contradictions(Config& config, const Stages& stages);
 
-/// The schema by which the records are released: data.schema, or with its label as a column (data.label_as).
+/// The schema by which the records are released: data.schema, or with its label as a column (data.label_as),
+/// and with rows of a person counted where it says so.
 /// From public numbers alone.
 schema::Schema released_schema(const Config& config);
 /// The name of the label that a plan counts like any other column; empty: there is none.

@@ -23,6 +23,7 @@ enum class Stream : std::uint32_t {
   kInsecureNoise = 11,
   kTrainCoins = 12,
   kSampleFinish = 13,
+  kPeople = 14,
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).

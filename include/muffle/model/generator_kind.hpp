@@ -63,6 +63,10 @@ class GeneratorSettings {
   virtual std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
                                          std::span<const std::byte> payload) const = 0;
 
+  /// Its samplers know how many rows people have, where the schema has them counted
+  /// (Sampler::people_by_rows()).
+  virtual bool knows_rows_of_people() const { return false; }
+
   /// Null: it is not trained; then closed_form() is there.
   virtual const NetworkSettings* network() const { return nullptr; }
   /// Null: it is not fitted in closed form.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,6 +60,8 @@ struct PairGraphModel {
   /// All empty: of no schema yet.
   std::vector<std::vector<double>> bin_widths = {};
   std::vector<PairGraphCells> cells = {};  ///< of columns whose bins were learned, ascending
+  /// The column whose law is how many records are their person's first, second, .. one.
+  std::optional<std::size_t> row_number = {};
 
   /// Of column j; null: its codes are the law's.
   const PairGraphCells* cells_of(std::size_t j) const;

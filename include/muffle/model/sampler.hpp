@@ -42,6 +42,9 @@ class Sampler {
   /// Of images: how blurred what it draws is, from 0 (all of the pixels' frequencies are in it) to 1 (at most
   /// half of them along an axis, or it does not know). Finishing sharpens in proportion.
   virtual double blur() const { return 1.0; }
+  /// Of a table whose schema has rows of a person counted: shares of the people who have 1, 2, .. rows.
+  /// Empty: it does not know.
+  virtual std::vector<double> people_by_rows() const { return {}; }
   /// The network that it draws from; null: a closed form.
   virtual const Generator* generator() const { return nullptr; }
 

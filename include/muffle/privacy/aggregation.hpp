@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -43,12 +44,20 @@ struct DistributedNoise {
 /// A round between institutions: every site added a share of the noise and masks, key holders opened the sum.
 struct Apart {
   RoundParties parties{};
-  int sealed = 0;    ///< u: contributions that count; k <= u <= n
-  int stood_in = 0;  ///< how many key holders were missing, so that others stood in for them; <= f
-  /// How many key holders have opened the sum, each with its top-up.
-  int opened() const { return parties.holders - stood_in; }
+  int sealed = 0;  ///< u: contributions that count; k <= u <= n
+  /// How many key holders were missing, so that others stood in for them; <= f. Of several rounds: in the
+  /// last.
+  int stood_in = 0;
+  /// Likewise, round by round, of those before the last. Empty: there are none, or nobody may be missing.
+  std::vector<int> stood_in_before{};
+  /// How many key holders have opened the sum of a round (1 ..), each with its top-up. Of one that is still
+  /// to come: all.
+  int opened(std::size_t round) const;
   bool operator==(const Apart&) const = default;
 };
+
+/// @param missing  key holders, round by round; one round at least
+Apart apart_of(const RoundParties& parties, int sealed, std::vector<int> missing);
 
 /// How the sums of one release came together.
 using Summed = std::variant<SingleCoordinator, Masked, DistributedNoise, Apart>;

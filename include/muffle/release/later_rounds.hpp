@@ -29,7 +29,7 @@ struct EndedRound {
 };
 
 /// The coordinator's word on what a round has come to. @returns what it signs, beside the numbers
-/// @param opened  by each holder: all have
+/// @param opened  by each holder, as Summation::opened() has it
 SignedHeader sum_of(const ProposedRound& round, const SealedRound& seal, const std::vector<OpenedBy>& opened,
                     bool secure_noise);
 /// @param seal  id() of the round's. @throws ProtocolError  it is of another round or seal, or not the

@@ -187,14 +187,25 @@ struct Opening {
 nlohmann::json body_of(const Opening& opening);
 Opening read_opening(const SignedHeader& header, std::size_t most);
 
+/// How one key holder's part of a sum came to be.
+struct OpenedBy {
+  std::optional<Sha256Digest> opening{};  ///< id() of its own; none: it was missing
+  std::vector<Sha256Digest> stand_ins{};  ///< then id() of the others', in the proposal's order
+  bool operator==(const OpenedBy&) const = default;
+};
+
+/// How many key holders were missing.
+int missing_in(const std::vector<OpenedBy>& opened);
+
 /// What a sum says beside its numbers: the coordinator's word on what a round has come to that another one
 /// follows.
 struct Sum {
-  std::vector<Sha256Digest> openings;  ///< id() of each key holder's, in the proposal's order
-  bool secure_noise = true;  ///< false: somebody's was seeded test noise; the release is NOT PRIVATE
+  std::vector<OpenedBy> opened;  ///< by key holder, in the proposal's order
+  bool secure_noise = true;      ///< false: somebody's was seeded test noise; the release is NOT PRIVATE
 };
 nlohmann::json body_of(const Sum& sum);
-Sum read_sum(const SignedHeader& header, std::size_t holders);
+/// @param most  f
+Sum read_sum(const SignedHeader& header, std::size_t holders, std::size_t most);
 
 /// The coordinator's question to the key holders who have opened its seal, which it answers: who is missing.
 struct StandInRequest {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ struct NoisyTables {
   /// d: of columns with grid_cells, values in each cell; empty: of others, and where no schema tells.
   std::vector<std::vector<double>> cell_values = {};
   std::vector<Combination> combinations = {};
+  std::optional<std::size_t> row_number = {};  ///< features::CountTables::row_number
 };
 
 /// What a table's schema says of them; a missing value goes with all codes. Public.

@@ -50,6 +50,8 @@ struct ReleasePlan {
 
   /// 1, but where some map belongs to a later round.
   std::size_t rounds() const;
+  /// Which of them a part of the noise is of: a map's or, beyond the maps, that of the counts.
+  std::size_t round_of(std::size_t part) const { return part < maps.size() ? maps[part].round : 1; }
   /// What round `round` (1 ..) sums, on its own: its maps and, in the first, the counts, with the noise that
   /// the whole release has.
   ReleasePlan of_round(std::size_t round) const;
@@ -119,6 +121,16 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
                                   std::optional<double> records);
 /// Counts, or the moments' traces: standard deviation in records. None: the release tells no class sizes.
 std::optional<double> count_noise(const ReleasePlan& plan, const privacy::AggregationMode& mode);
+
+/// Of a table whose schema has rows of a person counted.
+struct RowsForecast {
+  std::string column;
+  std::size_t most = 0;  ///< Column::rows
+  double noise = 0.0;  ///< standard deviation of each number of people with at least so many rows, all rounds
+  double for_others = 0.0;  ///< by which factor the noise of all else grew for it: 1.04
+};
+/// None: there is no such column, or no map counts it.
+std::optional<RowsForecast> rows_forecast(const ReleasePlan& plan, const privacy::AggregationMode& mode);
 
 /// What may well go wrong with such a release, for people; sentences without their full stops.
 /// @param maps  forecast() of the plan  @param count_noise  that of the plan  @param records  as for

@@ -22,6 +22,9 @@ namespace muffle::release {
 Artifact artifact_of_round(const ProposedRound& round, const SealedRound& seal,
                            const std::vector<EndedRound>& earlier, const std::vector<OpenedBy>& opened,
                            privacy::NoisySum&& sum, const std::string& version);
+/// Of a round that a release records, by key holder, how its part came to be.
+/// @throws ProtocolError  it names a message by something that is no id.
+std::vector<OpenedBy> opened_in(const RoundRecord& record);
 /// The coordinator's statement: this file is the round's release. @returns what it signs
 SignedHeader release_statement_of(const ProposedRound& round, const SealedRound& seal,
                                   std::string_view release);

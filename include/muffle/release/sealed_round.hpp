@@ -56,6 +56,9 @@ struct SealedRound {
   const SignedHeader* contribution_of(std::size_t site) const;
 };
 
+/// What a sum of this round says beside its numbers. @throws ProtocolError  fields.
+Sum sum_in(const ProposedRound& round, const SignedHeader& header);
+
 /// The most bytes of what a seal has for each contribution: its signed header.
 std::uint64_t most_bytes_sealed(const Proposal& proposal);
 
@@ -112,12 +115,6 @@ class StandIns {
   const SealedRound& seal_;
   std::vector<std::optional<Given>> given_;  ///< by holder
   std::size_t asked_ = 0;                    ///< key holders who are said to be missing
-};
-
-/// How one key holder's part of the sum came to be.
-struct OpenedBy {
-  std::optional<Sha256Digest> opening;  ///< its own; none: it was missing
-  std::vector<Sha256Digest> stand_ins;  ///< the others', in the proposal's order
 };
 
 /// Adds a round up, message by message, in any order. Anybody with the messages can: the result is public.

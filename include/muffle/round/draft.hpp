@@ -37,8 +37,7 @@ struct Draft {
 /// round key that no earlier proposal names.
 /// @param earlier  proposals of this coordinator
 /// @throws ConfigError  there is no charter; somebody who is named is no such member; a key holder has no
-/// round key left; parties or noise that the theorem does not cover; a plan of several rounds for which key
-/// holders may be missing.
+/// round key left; parties or noise that the theorem does not cover.
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes);

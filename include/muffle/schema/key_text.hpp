@@ -10,8 +10,8 @@ namespace muffle::schema {
 /// More digits a number of 64 bits does not fill.
 inline constexpr int kMostKeyDigits = 18;
 
-/// Writes the keys of a column (ColumnType::kKey): prefix, a number, suffix. Numbers that differ make keys
-/// that differ. Nothing of a record is in them. Immutable.
+/// Writes the keys of a column (ColumnType::kKey, or people with Column::rows): prefix, a number, suffix.
+/// Numbers that differ make keys that differ. Nothing of a record is in them. Immutable.
 class KeyText {
  public:
   explicit KeyText(const Column& column);

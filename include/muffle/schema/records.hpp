@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/schema/person_rows.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::schema {
@@ -31,6 +32,20 @@ struct RecordKind {
   std::shared_ptr<const Table> table = nullptr;  ///< of tables: `floats` are positions (table.hpp)
   TextStyle text = {};
   std::uint64_t keys_before = 0;  ///< of columns of keys: record i has the key of number keys_before + i + 1
+  std::uint64_t rows_before = 0;  ///< of them, those that are the sample's own, in other files
+  /// Of a person's column with Column::rows: record i is of the person at(rows_before + i), whose key has the
+  /// number keys_before - rows_before + person + 1.
+  std::shared_ptr<const PersonRows> persons = nullptr;
+
+  /// The number of record i's key in such a column.
+  std::uint64_t key_number(const Column& column, std::uint64_t i) const {
+    if (!column.is_person()) return keys_before + i + 1;
+    return keys_before - rows_before + persons->at(rows_before + i).person + 1;
+  }
+  /// No record has a larger one.
+  std::uint64_t last_key_number(const Column& column) const {
+    return column.is_person() ? keys_before - rows_before + persons->persons() : keys_before + count;
+  }
 
   std::size_t dims() const { return numbers_of(shape); }
   std::size_t record_bytes() const { return dims() * (floats ? sizeof(float) : 1); }

@@ -52,6 +52,8 @@ enum class ColumnRole {
   kLabel,   ///< the class: categories; at most one column
   kPerson,  ///< who a row belongs to: at most one column, never released; bounds what one person can change
   kTarget,  ///< of releases alone: the label, counted like any other column (with_label_as_column())
+  kCountedPerson,  ///< of releases alone: the person; as a number of a record, which of that person's records
+                   ///< it is (with_rows_counted())
 };
 
 /// A value as feature maps and generators see it: one of finitely many codes, and where within the code's
@@ -135,6 +137,10 @@ struct Column {
   std::optional<Determination> determined;
 
   bool numeric = false;  ///< of a person: a number, however it is spelt; else a text
+  /// Of a person: up to so many rows of one are told apart, and how many people have how many is released;
+  /// 0: it is not. Then samples have the column, with made-up people in the notation of keys (prefix, digits,
+  /// suffix).
+  std::size_t rows = 0;
 
   bool missing = false;  ///< a value may be absent
   std::vector<std::string>
@@ -153,8 +159,11 @@ struct Column {
   bool is_label() const { return role == ColumnRole::kLabel || role == ColumnRole::kTarget; }
   /// Files' fields of it are never looked at, and nothing of it is released: is_unread_type().
   bool is_unread() const { return is_unread_type(type); }
-  /// Samples have it: it is neither ignored nor the person, nor but the time of a datetime.
-  bool is_sampled() const { return type != ColumnType::kIgnore && role != ColumnRole::kPerson && !time_of; }
+  /// Whose a row is.
+  bool is_person() const { return role == ColumnRole::kPerson || role == ColumnRole::kCountedPerson; }
+  /// Samples have it: it is neither ignored nor the person (unless it has `rows`), nor but the time of a
+  /// datetime.
+  bool is_sampled() const { return type != ColumnType::kIgnore && (!is_person() || rows > 0) && !time_of; }
   /// It is a number of a record: it neither is_unread() nor follows() nor is the label, class by class, nor
   /// the person.
   bool is_feature() const {
@@ -162,8 +171,8 @@ struct Column {
   }
   /// Bins or categories.
   std::size_t bins() const { return is_number() ? edges.size() - 1 : values.size(); }
-  /// bins(), and one for the missing value.
-  std::size_t codes() const { return bins() + (missing ? 1 : 0); }
+  /// bins(), and one for the missing value. (A record of nobody never counts.)
+  std::size_t codes() const { return bins() + (missing && role != ColumnRole::kCountedPerson ? 1 : 0); }
   std::uint32_t missing_code() const { return static_cast<std::uint32_t>(bins()); }
 
   bool operator==(const Column&) const = default;
@@ -217,6 +226,8 @@ struct Table {
   std::optional<std::size_t> label() const;
   std::optional<std::size_t> target() const;
   std::optional<std::size_t> person() const;
+  /// The person, where the number of the record among that person's is a number of a record (kCountedPerson).
+  std::optional<std::size_t> counted_person() const;
   /// Codes of each number of a record.
   std::vector<std::size_t> codes() const;
 
@@ -229,14 +240,21 @@ struct Table {
 /// The same table, its label a target: for releases of so few records that a label of its own would cost more
 /// than it tells (docs/explanation/pairs.md). Without a label: as it is.
 Table with_label_as_column(Table table);
-/// And back: as the schema's file has it, by which people compare schemas.
-Table with_target_as_label(Table table);
+/// The same table, of whose person's column (if it has `rows`) a number of a record is made: which of that
+/// person's records it is, as categories "1", "2", ..
+Table with_rows_counted(Table table);
+/// And back.
+Table with_rows_not_counted(Table table);
+/// Back from both: as the schema's file has it, by which people compare schemas.
+Table as_described(Table table);
 
 /// A table has no more columns, a column no more codes, a label no more values (labels are bytes).
 inline constexpr std::size_t kMostColumns = 4096, kMostCodes = std::size_t{1} << 16, kMostLabelValues = 256;
 /// All pairs of columns whose combinations are listed have no more codes, one's times the other's.
 inline constexpr std::size_t kMostCombinations = std::size_t{1} << 20;
 inline constexpr double kSecondsADay = 86400.0;
+/// Column::rows
+inline constexpr std::size_t kMostRowsOfAPerson = 1000;
 
 /// "integer", "decimal", ... : the types' names in schemas.
 std::string_view type_name(ColumnType type);
