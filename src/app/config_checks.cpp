@@ -132,7 +132,7 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
                          model::trainable_maps()));
   if (stages.sample) {
     synth::problems(c.sample, released, sample_formats(), p);
-    p.unless(c.sample.uniform_labels || counted(c, maps),
+    p.unless(c.sample.labels != synth::Labels::kReleasedCounts || counted(c, maps),
              fmt::format("sample.labels = \"released-counts\" needs privacy.release_counts = true (or a map "
                          "with kind = {})",
                          features::counting_maps()));

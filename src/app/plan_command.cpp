@@ -39,9 +39,10 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
   }
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));
-  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts && c.sample.uniform_labels &&
-      label_as_column(c.plan).empty())
-    out.push_back("class counts are released, but sample.labels = \"uniform\" does not use them");
+  if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts &&
+      !c.sample.by_counts(released_schema(c), true) && label_as_column(c.plan).empty())
+    out.push_back(
+        "class counts are released, but samples do not use them: sample.labels = \"released-counts\" does");
   return out;
 }
 

@@ -27,6 +27,7 @@ struct Draw {
 
   /// The label is drawn as the other columns are, so that the settings of labels do not apply.
   bool label_is_column() const { return info.schema.table && info.schema.table->target(); }
+  bool by_counts() const { return spec.by_counts(info.schema, info.counts_released); }
   bool as_bytes() const { return info.schema.is_image(); }
   std::size_t record_bytes() const { return info.schema.dims() * (as_bytes() ? 1 : sizeof(float)); }
   std::uint64_t tiles() const { return (spec.count + kTileRecords - 1) / kTileRecords; }

@@ -284,9 +284,9 @@ std::string SampleFiles::finish(const std::string& model_hash, const std::string
                       {"mixed", draw_.spec.mixed},
                       {"stray", draw_.spec.stray},
                       {"sharpen", draw_.spec.sharpen},
-                      {"labels", draw_.label_is_column()     ? "column"
-                                 : draw_.spec.uniform_labels ? "uniform"
-                                                             : "released-counts"},
+                      {"labels", draw_.label_is_column() ? "column"
+                                 : draw_.by_counts()     ? "released-counts"
+                                                         : "uniform"},
                       {"formats", draw_.spec.formats},
                       {"files", hashes},
                       {"model_hash", model_hash},

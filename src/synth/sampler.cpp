@@ -138,7 +138,8 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
     problems(spec, formats, wrong);
     problems(spec, draw.info.schema, formats, wrong);
     wrong.throw_if_any("records cannot be drawn as configured");
-    if (!spec.uniform_labels && !draw.info.counts_released) {
+    const bool by_counts = spec.by_counts(draw.info.schema, draw.info.counts_released);
+    if (by_counts && !draw.info.counts_released) {
       throw ConfigError(
           "sample.labels = \"released-counts\", but '" + model_file.string() +
           "' was made from a release without class counts (or by an earlier muffle, which did not note "
@@ -146,12 +147,12 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
     }
     draw.spec = spec;
     const std::size_t classes = draw.info.schema.classes;
-    draw.class_share = spec.uniform_labels ? std::vector<double>(classes, 1.0 / static_cast<double>(classes))
-                                           : draw.info.class_share;
+    draw.class_share =
+        by_counts ? draw.info.class_share : std::vector<double>(classes, 1.0 / static_cast<double>(classes));
     if (const auto& table = draw.info.schema.table; table && !table->constraints.empty())
       draw.rules = std::make_shared<const schema::RowRules>(*table);
     draw.persons = persons_of(draw, model_file);
-    if (comm.is_root() && draw.label_is_column() && spec.uniform_labels)
+    if (comm.is_root() && draw.label_is_column() && spec.labels == Labels::kUniform)
       spdlog::info(
           "sample: the label was released as a column like the others, so its values come as often as the "
           "release says, and sample.labels does not apply; for as many of each release with data.label_as = "

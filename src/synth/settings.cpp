@@ -55,8 +55,11 @@ double tile_bytes(const schema::Schema& schema) {
 void declare(settings::Keys& keys, SampleSpec& s, Formats formats) {
   keys.stage(settings::Stage::kSample);
   keys.count("count", s.count, 1, UINT32_MAX, "synthetic records");
-  keys.choice<bool>("labels", s.uniform_labels, {{"uniform", true}, {"released-counts", false}},
-                    "labels of the synthetic records");
+  keys.choice<Labels>(
+      "labels", s.labels,
+      {{"auto", Labels::kAuto}, {"uniform", Labels::kUniform}, {"released-counts", Labels::kReleasedCounts}},
+      "labels of the synthetic records; auto: a table's as often as the release says, all others' equally "
+      "often");
   keys.names("formats", s.formats, names_of(formats), "files to write; left out, a table's are csv");
   keys.count("files", s.files, 1, schema::kMostParts,
              "files that the records are split over: samples-00000-of-0000N and so on");

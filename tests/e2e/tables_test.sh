@@ -150,7 +150,9 @@ says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" releas
 few=("${job[@]}" --set data.label_as=auto)
 says 0 "'died' is counted like any other column" "$MUFFLE" plan "${few[@]}"
 check "not where somebody says so" bash -c "! '$MUFFLE' plan --config '$work/stays-job.toml' | grep -q 'like any other column'"
-says 0 'sample.labels does not apply' on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true --out "$work/few"
+ends 0 on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true --out "$work/few"
+check "its labels come as the release says, and nobody asked for others" bash -c "! grep -q 'sample.labels' '$work/log'"
+says 0 'sample.labels does not apply' "$MUFFLE" sample --model "$work/few/model.mfl" --set sample.labels=uniform -n 20 --out "$work/few-uniform"
 ends 0 "$MUFFLE" verify "$work/few/release.mfl" --allow-unsigned
 check "the columns are the same ones" test "$(head -n 1 "$work/few/samples.csv")" = age,ward,admitted,left,died
 check "and the law" python3 - "$work/few" <<'EOF'

@@ -57,7 +57,7 @@ void say_of_round(std::uint8_t kind, nlohmann::json body) {
   } else if (kind == 'X') {
     h.kind = MessageKind::kRelease;
     check_release_statement(round, round.id, h, "release");
-    fuzz::demand(h.body.size() == 1, "a statement says one thing");
+    fuzz::demand(h.body.size() == 2, "a statement says what the release is and whose");
   } else {
     const SignedHeader statement = h;
     h.kind = MessageKind::kReceipt;

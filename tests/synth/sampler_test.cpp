@@ -134,14 +134,29 @@ TEST_F(Sampler, UniformLabelsAreEvenAndNotSorted) {
 }
 
 TEST_F(Sampler, LabelsByTheReleasedShares) {
-  spec_.uniform_labels = false;
+  spec_.labels = Labels::kReleasedCounts;
   sample_alone(images_, out_);
   EXPECT_EQ(description()["class_counts"], nlohmann::json({kCount / 2, kCount / 2, 0}));
   EXPECT_EQ(description()["labels"], "released-counts");
 }
 
+TEST(Labels, OfATableComeAsOftenAsTheReleaseSaysUnlessAskedOtherwise) {
+  schema::Schema images, table;
+  table.table = std::make_shared<const schema::Table>();
+  const auto by_counts = [](Labels labels, const schema::Schema& schema, bool released) {
+    SampleSpec spec;
+    spec.labels = labels;
+    return spec.by_counts(schema, released);
+  };
+  EXPECT_TRUE(by_counts(SampleSpec{}.labels, table, true));
+  EXPECT_FALSE(by_counts(Labels::kAuto, table, false));
+  EXPECT_FALSE(by_counts(Labels::kAuto, images, true));
+  EXPECT_FALSE(by_counts(Labels::kUniform, table, true));
+  EXPECT_TRUE(by_counts(Labels::kReleasedCounts, images, true));
+}
+
 TEST_F(Sampler, SharesOfCountsThatWereNotReleasedAreRefused) {
-  spec_.uniform_labels = false;
+  spec_.labels = Labels::kReleasedCounts;
   test::expect_error(ExitCode::kConfig, {"released-counts", "without class counts"},
                      [&] { sample_alone(plane_, out_); });
 }

@@ -21,7 +21,7 @@ Checkpoint sample(std::uint64_t step) {
                {"buffer/empty", {0}, {}},
                {"adam.mean/scalar", {}, {0.1f}}};
   c.chosen = {step / 2, -0.25, {{"parameter/weight", {1}, {7}}, {"buffer/b", {2}, {8, 9}}}};
-  c.curve = {{{1, 0.5}, {step, 1.0 / 3.0}}, {{step / 2, -0.25}}};
+  c.curve = {{{step, 0.5}, {step + 1, 1.0 / 3.0}}, {{step / 2, -0.25}}};
   return c;
 }
 

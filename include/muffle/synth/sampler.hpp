@@ -15,10 +15,17 @@
 
 namespace muffle::synth {
 
+/// How often the classes are drawn.
+enum class Labels {
+  kAuto,            ///< a table's by the released counts' shares, if there are any; else equally often
+  kUniform,         ///< equally often
+  kReleasedCounts,  ///< by the released counts' shares
+};
+
 /// How many records are drawn, of which classes, and how they are written.
 struct SampleSpec {
   std::uint64_t count = 60000;
-  bool uniform_labels = true;  ///< false: by the released counts' shares
+  Labels labels = Labels::kAuto;
   std::uint64_t seed = 1;
   double floor = 0.0;     ///< numbers in [0, 1] below it become 0
   double outliers = 0.0;  ///< below 1: share of records whose normal numbers are four times as large
@@ -37,6 +44,11 @@ struct SampleSpec {
   }
   std::uint64_t first_of(std::uint64_t file) const {
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(file) * count / files);
+  }
+  /// Whether classes are drawn by the released counts' shares.
+  bool by_counts(const schema::Schema& schema, bool counts_released) const {
+    return labels == Labels::kReleasedCounts ||
+           (labels == Labels::kAuto && schema.table != nullptr && counts_released);
   }
   bool wants(const schema::RecordFormat& format) const {
     return std::find(formats.begin(), formats.end(), format.name()) != formats.end();
