@@ -1,16 +1,11 @@
 #pragma once
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +16,7 @@
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/round/exchange.hpp"
+#include "round/step_process.hpp"
 
 namespace muffle::round {
 
@@ -56,24 +52,12 @@ class Party {
 
   /// An act. @param fault  MUFFLE_KILL_POINT; empty: none @returns its exit code, or minus the signal
   int act(std::uint64_t now, const std::string& fault) const {
-    constexpr int kPatience_s = 30;
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      const int fd = ::open((world_ / "said").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-      ::dup2(fd, 1);
-      ::dup2(fd, 2);
-      const std::string marks = (world_ / "draws").string() + ":" + ledger().string();
-      if (role_ == "site") ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
-      if (!fault.empty()) ::setenv("MUFFLE_KILL_POINT", fault.c_str(), 1);
-      ::alarm(kPatience_s);  // of the act: whoever hangs ends by SIGALRM
-      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, role_.c_str(), world_.c_str(),
-              std::to_string(now).c_str(), static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    constexpr unsigned kPatience_s = 30;  // whoever hangs ends by SIGALRM
+    std::map<std::string, std::string> environment;
+    if (role_ == "site")
+      environment["MUFFLE_MARK_DRAWS"] = (world_ / "draws").string() + ":" + ledger().string();
+    if (!fault.empty()) environment["MUFFLE_KILL_POINT"] = fault;
+    return step_process(role_, world_, now, environment, kPatience_s);
   }
 
   /// Of its books and of what it sent; no keys.
