@@ -41,7 +41,7 @@ HASHES_ALLOWED = {
     "src/release/charged_document.cpp": "the release with its noise, or a contribution, which is covered by masks",
     "src/release/contribution_book.cpp": "contributions, which are covered by masks, and releases",
     "src/release/round_release.cpp": "the release, with its noise",
-    "include/muffle/release/round_release.hpp": "hashes nothing; a field has the name",
+    "include/muffle/release/messages.hpp": "hashes nothing; a field has the name",
     "src/release/transaction.cpp": "the release, with its noise",
     "src/release/verification.cpp": "the release, with its noise",
     "src/release/messages.cpp": "messages of a round, which are public or masked",
