@@ -20,8 +20,7 @@ const job::Proposal& own_proposal(std::uint8_t which) {
     return std::array<job::Proposal, 3>{
         {{plan, privacy::SingleCoordinator{2}, 1, "stays"},
          {plan, privacy::Masked{2, sites}, 1, ""},
-         {testing_artifact::rounds_plan(), privacy::DistributedNoise{3, 1, privacy::SignedSites{2, 2}}, 1,
-          ""}}};
+         {testing_artifact::rounds_plan(), privacy::DistributedNoise{3, 1}, 1, ""}}};
   }();
   return all[which % all.size()];
 }

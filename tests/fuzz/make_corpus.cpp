@@ -97,8 +97,8 @@ void job_proposals() {
   seed("job", "single", "0" + job::proposal_text({plan, privacy::SingleCoordinator{2}, 1, "other stays"}));
   seed("job", "masked", "1" + job::proposal_text({plan, privacy::Masked{2, sites}, 1, "stays"}));
   seed("job", "rounds",
-       "2" + job::proposal_text({testing_artifact::rounds_plan(),
-                                 privacy::DistributedNoise{3, 1, privacy::SignedSites{2, 2}}, 1, "stays"}));
+       "2" + job::proposal_text(
+                 {testing_artifact::rounds_plan(), privacy::DistributedNoise{3, 1}, 1, "stays"}));
 }
 
 void containers() {
