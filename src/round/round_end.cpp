@@ -59,11 +59,11 @@ void RoundEnd::take_word(Received&& received) {
 }
 
 void RoundEnd::take_release(Received&& received) {
-  if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) return;
-  release::check_release_statement(*round_, seal_, *stated_, *received.bytes);
+  std::optional<std::string>& bytes = bytes_of(received);
+  if (!bytes) return;
+  release::check_release_statement(*round_, seal_, *stated_, *bytes);
   statement_ = std::exchange(stated_, std::nullopt);
-  release_ = std::move(*received.bytes);
+  release_ = std::move(*bytes);
   try {
     artifact_ = release::parse_artifact(release_, received.name);
     if (!artifact_->round || artifact_->round->id != to_hex(round_->id))
