@@ -161,14 +161,14 @@ rounds_by_https() {
 
 # Two rounds, of which the first learns bins, with a key holder, AUDIT, that is never heard of again: the others stand in for it in each.
 gone_by_https() {
-  local name first release days_s=17 # of a round: a contribution takes a fraction of a second
+  local name first release days_s=12 # of a round: a contribution takes a fraction of a second
   if [[ -n ${MUFFLE_SANITIZED:-} ]]; then days_s=60; fi
   local deadlines=(--days "$(awk "BEGIN { printf \"%.6f\", $days_s / 86400 }")" --open-days 0.00002)
   local propose=(propose --config "$work/far.toml" --title gone --set privacy.rounds=2 --set data.expected_records=360 --missing-holders 1)
   for name in NORTH SOUTH EAST AUDIT; do propose+=(--holder "$name"); done
   for round in 1 2; do
     ends 0 far_coordinator "${propose[@]}" "${deadlines[@]}"
-    local until=$((SECONDS + days_s + 4))
+    local until=$((SECONDS + days_s + 3))
     each_far 'contributed, for charge' "${all[@]}"
     says 0 'sealed 4 of 4' far_coordinator step
     each_far 'opened the sum of 4' NORTH SOUTH EAST
