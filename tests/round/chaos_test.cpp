@@ -59,19 +59,20 @@ void play(int seed, bool several, Tally& tally) {
 /// @returns how many were played
 int play_all(std::vector<int> all, bool several, Tally& tally) {
   const std::size_t most = all.size() + kMoreUntilReleased;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    SCOPED_TRACE("seed " + std::to_string(all[i]));
-    play(all[i], several, tally);
-    if (testing::Test::HasFatalFailure()) break;
-    if (i + 1 == all.size() && i + 1 < most && tally.released == 0) all.push_back(all[i] + 1);
+  std::size_t played = 0;
+  while (played < all.size() && !testing::Test::HasFatalFailure()) {
+    const int seed = all[played];
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    play(seed, several, tally);
+    if (++played == all.size() && played < most && tally.released == 0) all.push_back(seed + 1);
   }
-  std::cout << all.size() << " releases, " << tally.faults << " faults (" << tally.killed << " killed, "
+  std::cout << played << " releases, " << tally.faults << " faults (" << tally.killed << " killed, "
             << tally.restored << " restored), in " << tally.gone << " a key holder gone for good; "
             << tally.summed << " rounds summed (" << tally.later << " after the first, " << tally.stood_in
             << " by stand-ins), enough came in time in " << tally.enough << "; " << tally.released
             << " released, " << tally.ended << " ended without a release; " << tally.spent
             << " draws without a contribution\n";
-  return static_cast<int>(all.size());
+  return static_cast<int>(played);
 }
 
 TEST(Chaos, WholeRoundsUnderRandomFaults) {
