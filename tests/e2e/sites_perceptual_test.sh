@@ -30,7 +30,7 @@ deadline_s = 60.0
 END
 
 # The whole round, with a server between the sites; its sum is that of a job on all records, but for the noise.
-says 78 'needs LibTorch.*use `muffle simulate`' "$small_program" simulate --config "$work/job.toml" --sites 3 --out "$work/small"
+says 78 'needs LibTorch.*use .muffle simulate.' "$small_program" simulate --config "$work/job.toml" --sites 3 --out "$work/small"
 check "nothing was made" test ! -e "$work/small"
 says 0 'the release is verified' "$MUFFLE" simulate --config "$work/job.toml" --sites 3 --out "$work/three"
 exchange=$work/three/exchange
@@ -83,7 +83,7 @@ set_networks 1 "\"$work/other.pt\", \"copy.pt\""
 says 0 'contributed, for charge' on 2 site step "$round" --site "$work/three/site-1" --exchange "$exchange"
 says 0 'contributed, for charge' at_site step 2 "$round"
 # Without LibTorch: people see it beforehand, and the site says so to all.
-says 0 'REFUSED +program .*muffle-site has not.*`muffle site step`' "$small_program" site show "$round" --site "$work/three/site-3" --exchange "$exchange"
+says 0 'REFUSED +program .*muffle-site has not.*muffle site step' "$small_program" site show "$round" --site "$work/three/site-3" --exchange "$exchange"
 says 0 "declined with the code 'needs-torch'" "$small_program" site step "$round" --site "$work/three/site-3" --exchange "$exchange"
 says 0 'SITE-3 +declined \(needs-torch\)' "$MUFFLE" round status "$exchange" --round "$round"
 check "it was not charged" test "$(charges 3)" = 1
