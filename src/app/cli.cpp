@@ -128,6 +128,7 @@ void print_summary(const Context& context, bool scored, bool time_is_public, dou
 void run(Context& context) {
   const auto start = std::chrono::steady_clock::now();
   require_held_out(context);
+  require_no_noise_to_match(context);
   release(context);
   round_times(context);
   train(context, context.out / kReleaseFile);
