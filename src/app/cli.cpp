@@ -19,6 +19,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
 #include "run_folder.hpp"
+#include "training_records.hpp"
 
 namespace muffle::app {
 namespace {

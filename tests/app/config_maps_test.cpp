@@ -179,7 +179,7 @@ TEST(ConfigMaps, RecordsAreMatchedByGaussianKernelsAlone) {
     return problem_with({kMain, {}, std::move(set), {}}, stages);
   };
   EXPECT_EQ(problem({}), "");
-  EXPECT_EQ(problem({"map.rff.kind=structured-rff"}), "");
+  EXPECT_EQ(problem({"map.fast.kind=structured-rff", "map.fast.count=200"}), "");
   EXPECT_THAT(problem({"map.other.kind=hermite-sum"}),
               AllOf(HasSubstr("Gaussian kernels"), HasSubstr("\"other\"")));
   EXPECT_THAT(problem({"model.generator=moments"}), HasSubstr("trains a network"));
