@@ -23,6 +23,7 @@ HASHES_ALLOWED = {
     "src/core/stage_notes.cpp": "files that the caller calls public",
     "src/schema/table_json.cpp": "schemas of tables, which people wrote",
     "src/features/table_numbers.cpp": "columns of the schema, and the hash of the map of vectors",
+    "src/site/own_networks.cpp": "a site's copies of public networks, to compare them with what a proposal states",
     "src/networks/network.cpp": "a public network's file, to compare it with what a release states",
     "include/muffle/privacy/ledger.hpp": "hashes nothing; a parameter has the name",
     "src/privacy/ledger.cpp": "lines of the ledger",
@@ -71,7 +72,7 @@ HASHES_OF_KINDS = {
 # Rooms that see records, in files other than these.
 HASHES_BESIDE_RECORDS = {
     "src/app/config.cpp": "settings",
-    "src/app/release_command.cpp": "the paths of the record files, not what they hold",
+    "src/app/place_of_data.cpp": "the paths of the record files, not what they hold",
     "src/app/train_command.cpp": "the release, with its noise",
     "src/app/sample_command.cpp": "the model",
     "src/job/proposal.cpp": "a job's proposal: public settings, and a name of the records",
@@ -214,7 +215,7 @@ def self_test(root):
         ("include/muffle/crypto/masks.hpp", "int my_rank = 0;\n", "crypto/masks.hpp:"),
         ("src/data/shard.cpp", "crc32(0, row, 8);\n", "data/shard.cpp:"),
         ("src/app/evaluate_command.cpp", "work.input = muffle::PublicFile(records);\n", "app/evaluate_command.cpp:"),
-        ("src/app/release_command.cpp", "data::open_shard(records, 0, 1);\n", "app/release_command.cpp: open_shard"),
+        ("src/app/place_of_data.cpp", "data::open_shard(records, 0, 1);\n", "app/place_of_data.cpp: open_shard"),
         ("src/features/block.cpp", "Sha256 all;\n", "features/block.cpp:"),
         ("src/core/CMakeLists.txt", "target_link_libraries(muffle_core PUBLIC muffle::schema)\n", "links schema, which is above"),
         ("src/release/CMakeLists.txt", "target_link_libraries(muffle_release PUBLIC muffle::data)\n", "model/CMakeLists.txt: reaches data"),
