@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "muffle/core/denormals.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/networks/network.hpp"
@@ -89,6 +90,7 @@ class PerceptualBlock final : public features::Block {
  private:
   std::vector<Tensor> run(const Tensor& images) const {
     const torch::NoGradGuard no_grad;
+    const FlushDenormals no_denormals;  // a network could make them of chosen images alone
     try {
       std::vector<Tensor> outputs = network_->outputs(images);
       for (Tensor& output : outputs) output = output.contiguous();

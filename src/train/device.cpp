@@ -10,9 +10,6 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 #ifdef MUFFLE_TORCH_CUDA
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -108,29 +105,15 @@ void set_torch_threads(int threads) {
   static_cast<void>(once);
 }
 
-#if defined(__SSE2__)
-
-FlushDenormals::FlushDenormals(int threads)
-    : before_(static_cast<std::size_t>(std::max(threads, 1)), _mm_getcsr()) {
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-#pragma omp parallel num_threads(static_cast <int>(before_.size()))
-  {
-    const unsigned word = _mm_getcsr();
-    before_[static_cast<std::size_t>(omp_get_thread_num())] = word;
-    _mm_setcsr(word | kFlushToZero | kDenormalsAreZero);
-  }
+FlushDenormalsOfTeam::FlushDenormalsOfTeam(int threads)
+    : team_(static_cast<std::size_t>(std::max(threads, 1))) {
+#pragma omp parallel num_threads(static_cast <int>(team_.size()))
+  team_[static_cast<std::size_t>(omp_get_thread_num())].emplace();
 }
 
-FlushDenormals::~FlushDenormals() {
-#pragma omp parallel num_threads(static_cast <int>(before_.size()))
-  _mm_setcsr(before_[static_cast<std::size_t>(omp_get_thread_num())]);
+FlushDenormalsOfTeam::~FlushDenormalsOfTeam() {
+#pragma omp parallel num_threads(static_cast <int>(team_.size()))
+  team_[static_cast<std::size_t>(omp_get_thread_num())].reset();
 }
-
-#else
-
-FlushDenormals::FlushDenormals(int) {}
-FlushDenormals::~FlushDenormals() = default;
-
-#endif
 
 }  // namespace muffle::train

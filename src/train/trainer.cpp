@@ -325,7 +325,7 @@ TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const 
   training.read_release(release_bytes, release_name);
   training.choose_device();
   training.build(architecture);
-  const FlushDenormals flush_denormals(threads);
+  const FlushDenormalsOfTeam flush_denormals(threads);
   training.take_steps(model_file, train_hash);
   training.choose_checkpoint();
   training.take_statistics();

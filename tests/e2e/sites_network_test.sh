@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Rounds between institutions over HTTPS: muffle coordinator serve and muffle site sync, and in the thorough tier squid, tinyproxy and
-# nginx in between, which are unpacked, never installed (PROXIES: a folder of theirs).
+# Rounds between institutions over HTTPS: muffle coordinator serve and muffle site sync. With the argument `proxies` squid, tinyproxy and
+# nginx are in between, which are unpacked, never installed (PROXIES: a folder of theirs); that is e2e.sites_proxies, of the thorough tier.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+part=${1:-}
 # What a hospital installs; e2e.sites has the same verbs of muffle, and the thorough tier both. It starts in a fraction of the time.
 if [[ -z $thorough ]]; then MUFFLE=$(dirname "$MUFFLE")/muffle-site; fi
 servers=()
@@ -269,17 +270,16 @@ steps_without_a_network() {
 
 round_by_https
 networks_that_are_not_as_they_should_be
-if [[ -z $thorough ]]; then
+if [[ $part == proxies ]]; then
+  # shellcheck source=tests/e2e/proxies.sh
+  source "$(dirname "${BASH_SOURCE[0]}")/proxies.sh"
+  steps_without_a_network
+  what_was_captured
+else
   make_far_consortium
   rounds_by_https
   gone_by_https
   client_certificates
   no_room
-fi
-if [[ -n $thorough ]]; then
-  # shellcheck source=tests/e2e/proxies.sh
-  source "$(dirname "${BASH_SOURCE[0]}")/proxies.sh"
-  steps_without_a_network
-  what_was_captured
 fi
 ((failures == 0))

@@ -271,6 +271,24 @@ TEST(PerceptualMap, ARecordOfAnotherSignThanDeclaredAddsNothing) {
   }
 }
 
+/// A dim image's output would be denormal, and its time another than a bright one's.
+TEST(PerceptualMap, NoImageMakesDenormalNumbers) {
+#if defined(__SSE2__)
+  const test::TemporaryFolder folder;
+  const NetworkFile network{.body = "    return x.mean([1, 2, 3], True) * 1e-37\n",
+                            .layers = R"([{"name": "s", "channels": 1, "height": 1, "width": 1}])"};
+  const auto map = perceptual({}, kImages, test::write_network(folder / "s.pt", network).string());
+  const auto block = make_network_block(*map, {});
+  const std::vector<float> bright(192, 1.0f), dim(192, 0.01f);
+  EXPECT_EQ(features::features_of(*block, bright.data()).at(0), Lattice{}.scale());
+  EXPECT_EQ(features::features_of(*block, dim.data()).at(0), 0);
+  volatile float small = 1e-30f;
+  EXPECT_NE(small * 1e-12f, 0.0f);  // and only there
+#else
+  GTEST_SKIP() << "only x86 is slowed by them";
+#endif
+}
+
 TEST(PerceptualMap, SumsAreTheSameForAnyRanksThreadsAndTiles) {
   const data::Batch records = [] {
     const Records made(75, 192, 3);

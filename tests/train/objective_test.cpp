@@ -249,7 +249,7 @@ TEST(DataParallel, ALossThatIsNotFiniteIsAnInvariantErrorThatHelps) {
                      [&] { training.step(); });
 }
 
-TEST(FlushDenormals, OnEveryThreadAndOnlyWhileItLives) {
+TEST(FlushDenormalsOfTeam, OnEveryThreadAndOnlyWhileItLives) {
   const auto product_is_denormal = [] {
     int kept = 0;
 #pragma omp parallel num_threads(2) reduction(+ : kept)
@@ -262,7 +262,7 @@ TEST(FlushDenormals, OnEveryThreadAndOnlyWhileItLives) {
   };
   EXPECT_EQ(product_is_denormal(), 2);
   {
-    const FlushDenormals flush(2);
+    const FlushDenormalsOfTeam flush(2);
     EXPECT_EQ(product_is_denormal(), 0);
   }
   EXPECT_EQ(product_is_denormal(), 2);

@@ -10,6 +10,7 @@
 
 #include "muffle/comm/detachment.hpp"
 #include "muffle/comm/host_comm.hpp"
+#include "muffle/core/denormals.hpp"
 #include "muffle/model/generator_kind.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
@@ -96,19 +97,18 @@ void fit_closed_form(comm::HostComm& comm, const std::filesystem::path& release_
                      const std::filesystem::path& model_file, const model::ClosedFormSettings& generator,
                      const std::string& train_hash);
 
-/// While it lives, the calling thread and its OpenMP workers treat denormal floats as zero. Once pixels
-/// saturate, the sigmoid's gradients are denormal, and x86 then computes a training step several times
-/// slower; such gradients move nothing. Scoped, so that everything else in the process (the privacy
-/// accountant above all) keeps IEEE arithmetic.
-class FlushDenormals {
+/// FlushDenormals on the calling thread and its OpenMP workers. Once pixels saturate, the sigmoid's gradients
+/// are denormal, and a training step takes several times as long; such gradients move nothing. Scoped, so
+/// that everything else in the process (the privacy accountant above all) keeps IEEE arithmetic.
+class FlushDenormalsOfTeam {
  public:
   /// @param threads  the OpenMP team that the calling thread computes with
-  explicit FlushDenormals(int threads);
-  ~FlushDenormals();
-  FlushDenormals& operator=(FlushDenormals&&) = delete;
+  explicit FlushDenormalsOfTeam(int threads);
+  ~FlushDenormalsOfTeam();
+  FlushDenormalsOfTeam& operator=(FlushDenormalsOfTeam&&) = delete;
 
  private:
-  std::vector<unsigned> before_;  ///< each thread's control word
+  std::vector<std::optional<FlushDenormals>> team_;
 };
 
 }  // namespace muffle::train
