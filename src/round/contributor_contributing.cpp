@@ -80,7 +80,7 @@ Next go_on(Act& act, Ready&& ready) {
   refused.require_none();
   // Hours may go by: a person declines, the coordinator abandons or seals the round, its day is over, a limit
   // is lowered. So all is asked again; nothing is charged then.
-  return {Looking(act, refused.note_failure_of([&] { return checked_sums(act); }))};
+  return {Looking(act, refused.noted([&] { return checked_sums(act); }))};
 }
 
 }  // namespace muffle::round::contributor

@@ -32,15 +32,17 @@ void RefusedRecords::require_none() const {
       line.substr(0, std::string("round ").size() + 16), file_.string()));
 }
 
-void RefusedRecords::note() const {
+bool RefusedRecords::note() const {
+  if (is_there(file_, "the note of records that could not be summed", "No record was read.")) return true;
   write_file_atomically(
       file_,
       fmt::format("round {}\n"
-                  "This site's records could not be summed for that round, by what its files hold; its "
-                  "own logs say more. Until that\n"
-                  "round's step goes through, or a person has looked and removes this file, they are "
-                  "summed for no other one.\n",
+                  "This site's records are being summed for that round, or could not be; its own logs say "
+                  "more. Until that round's\n"
+                  "step goes through, or a person has looked and removes this file, they are summed for no "
+                  "other one.\n",
                   to_hex(round_)));
+  return false;
 }
 
 void RefusedRecords::clear() const {

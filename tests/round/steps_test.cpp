@@ -205,12 +205,24 @@ TEST(Steps, RecordsThatCannotBeSummedStopASiteInAllOtherRoundsUntilSomebodyHasLo
   EXPECT_SAYS(step(c.round, nullptr).done, "contributed, for charge");
   EXPECT_FALSE(fs::exists(note));
   EXPECT_SAYS(step(other, nullptr).done, "contributed, for charge");
-  // What the network or the disk does is no answer.
-  ConsortiumOfFolders d;
-  ContributorJob job = d.job_of(0, d.before());
-  job.sum_records = [](const ProposedRound&) -> OwnSums { throw CommError("a rank is gone"); };
-  EXPECT_ANY_THROW(contributor_step(d.round, *d.exchange, job));
-  EXPECT_FALSE(fs::exists(d.of(d.world.sites[0]) / "records-refused"));
+  // What settings or a person end is no answer; whatever else ends it may be.
+  const auto noted_after = [](const auto& fail) {
+    ConsortiumOfFolders d;
+    ContributorJob job = d.job_of(0, d.before());
+    bool noted_before = false;
+    job.sum_records = [&](const ProposedRound&) -> OwnSums {
+      noted_before = fs::exists(d.of(d.world.sites[0]) / "records-refused");
+      fail();
+      return {};
+    };
+    EXPECT_ANY_THROW(contributor_step(d.round, *d.exchange, job));
+    EXPECT_TRUE(noted_before);  // a kill would leave it
+    return fs::exists(d.of(d.world.sites[0]) / "records-refused");
+  };
+  EXPECT_FALSE(noted_after([] { throw ConfigError("a setting"); }));
+  EXPECT_FALSE(noted_after([] { throw StoppedError("told to stop"); }));
+  EXPECT_TRUE(noted_after([] { throw CommError("a rank is gone"); }));
+  EXPECT_TRUE(noted_after([] { throw std::bad_alloc(); }));
 }
 
 /// Summing takes hours. What is decided meanwhile counts: nothing is charged or drawn.
