@@ -63,6 +63,8 @@ class NetworkSettings : public GeneratorSettings {
     /// A linear layer (without a bias: the norm subtracts it again) and its batch norm.
     void add_normed(double features);
   };
+  /// Of the codes, the first so many are normal numbers.
+  virtual std::size_t normal_codes() const { return code; }
   /// Whether there must be a hidden layer.
   virtual bool needs_hidden() const { return true; }
   /// What is wrong with the kind's own settings.

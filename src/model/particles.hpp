@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+
+#include "muffle/model/network.hpp"
+
+namespace muffle::model {
+
+/// Settings of the kind "particles". (Its members: particles_generator.cpp; what is trained:
+/// particles_network.cpp.)
+class ParticlesSettings : public NetworkSettings {
+ public:
+  ParticlesSettings() {
+    code = 1;
+    hidden = {};
+  }
+  std::size_t particles = 1000;  ///< n, of each class
+
+  std::string_view kind() const override { return "particles"; }
+  std::unique_ptr<GeneratorSettings> clone() const override {
+    return std::make_unique<ParticlesSettings>(*this);
+  }
+  void declare(settings::Keys& keys) override;
+  nlohmann::json to_json() const override;
+  void read_json(const JsonFields& fields) override;
+
+ protected:
+  bool needs_hidden() const override { return false; }
+  std::size_t normal_codes() const override { return 0; }
+  void own_problems(const schema::Schema* schema, settings::Problems& problems) const override;
+  void add_last(const schema::Schema& schema, Count& count) const override;
+};
+
+}  // namespace muffle::model
