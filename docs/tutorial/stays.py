@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes up hospital stays, of nobody, for docs/tutorial/stays.md.
 
-    stays.py ROWS SEED   a CSV of so many stays, on standard output
-    stays.py --wards     the public list: which diagnoses a ward treats
+    stays.py ROWS SEED              a CSV of so many stays, on standard output
+    stays.py ROWS SEED --patients   the same stays, and in a first column whose they are
+    stays.py --wards                the public list: which diagnoses a ward treats
 """
 import csv
 import datetime
@@ -22,6 +23,8 @@ AGES = {"surgery": (54, 19), "internal medicine": (62, 17), "cardiology": (67, 1
 # Of each hour from 0 on: planned stays begin in the morning, others at any time, mostly by day.
 PLANNED = [0, 0, 0, 0, 0, 0, 8, 30, 40, 26, 14, 9, 5, 4, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 EMERGENCY = [5, 4, 3, 3, 3, 3, 4, 6, 8, 10, 12, 12, 11, 11, 10, 10, 11, 12, 12, 11, 10, 9, 8, 6]
+# Of 100 patients, how many have 1, 2, .. stays.
+COME_BACK = {1: 68, 2: 20, 3: 8, 4: 3, 6: 1}
 YEAR = datetime.datetime(2023, 1, 1)
 
 
@@ -75,17 +78,30 @@ def stay(random, number):
     }
 
 
+def patients(random, rows):
+    """Whose each stay is, by chance: nothing of a stay goes with it, so a patient's sex changes, too."""
+    whose, number = [], 0
+    while len(whose) < rows:
+        number += 1
+        whose += [f"P{number:05}"] * pick(random, COME_BACK)
+    whose = whose[:rows]
+    random.shuffle(whose)
+    return whose
+
+
 def main():
     if sys.argv[1:] == ["--wards"]:
         out = csv.writer(sys.stdout, lineterminator="\n")
         out.writerow(["ward", "icd10"])
         out.writerows((ward, icd) for ward, of in WARDS.items() for icd in of[4])
         return
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3 or sys.argv[3:] not in ([], ["--patients"]):
         sys.exit(__doc__)
     rows, numbers = int(sys.argv[1]), random.Random(int(sys.argv[2]))
     ids = numbers.sample(range(1000000), rows)
     table = [stay(numbers, number) for number in ids]
+    if sys.argv[3:]:
+        table = [{"patient": whose, **row} for whose, row in zip(patients(numbers, rows), table)]
     out = csv.DictWriter(sys.stdout, list(table[0]), lineterminator="\n")
     out.writeheader()
     out.writerows(table)

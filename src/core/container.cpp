@@ -8,6 +8,7 @@
 #include "muffle/core/container_view.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_text.hpp"
 
 namespace muffle {
 namespace {
@@ -15,14 +16,6 @@ namespace {
 constexpr std::string_view kMagic = "MUFFLE\r\n";
 constexpr std::uint32_t kContainerVersion = 1;
 constexpr std::size_t kDigestSize = 32;
-
-/// Header text as JSON; not readable: discarded. What is nested deeper than any header of muffle's is left
-/// out, so that no text makes dump() use up the stack; the header is then not its own spelling.
-nlohmann::json parse_header(std::string_view text) {
-  constexpr int kDeepest = 32;
-  return nlohmann::json::parse(
-      text, [](int depth, auto, auto&) { return depth <= kDeepest; }, /*allow_exceptions=*/false);
-}
 
 template <class T>
 void put(std::string& out, T value) {
@@ -62,7 +55,7 @@ std::size_t take_header_size(std::string_view& bytes, std::string_view format, c
 
 nlohmann::json checked_header(std::string_view text, std::string_view format, int version,
                               const std::string& name) {
-  nlohmann::json header = parse_header(text);
+  nlohmann::json header = parse_json(text);
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string() ||
       !header.contains("version") || !header["version"].is_number_integer())
     throw not_intact(format, name, "its header is not readable");
@@ -144,7 +137,7 @@ std::string container_format(std::string_view bytes) {
   if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) return {};
   bytes.remove_prefix(kMagic.size() + sizeof(std::uint32_t));
   const std::size_t header_size = take<std::uint32_t>(bytes);
-  const auto header = parse_header(bytes.substr(0, header_size));
+  const auto header = parse_json(bytes.substr(0, header_size));
   if (!header.is_object() || !header.contains("format") || !header["format"].is_string()) return {};
   return header["format"].get<std::string>();
 }

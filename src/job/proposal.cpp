@@ -9,6 +9,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/json_text.hpp"
 #include "muffle/core/text.hpp"
 #include "muffle/release/aggregation_json.hpp"
 #include "muffle/release/plan_json.hpp"
@@ -66,7 +67,7 @@ void note_differences(const json* there, const json* here, const std::string& pa
 
 /// What this party proposes, with the data id that the coordinator says.
 Proposal compared(Proposal own, std::string_view said) {
-  const json theirs = json::parse(said, nullptr, /*allow_exceptions=*/false);
+  const json theirs = parse_json(said);
   const JsonDocument document{"the coordinator's message", "a proposal that muffle can use",
                               "Run the same muffle on all ranks. Nothing was summed or drawn for it."};
   own.data_id = JsonFields(theirs, document).text("data_id", 128);

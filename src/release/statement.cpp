@@ -9,6 +9,7 @@
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/site_noise.hpp"
+#include "muffle/release/aggregation_json.hpp"
 #include "muffle/release/plan_json.hpp"
 #include "statement_opening.hpp"
 
@@ -227,25 +228,15 @@ std::vector<std::string> warnings(const Artifact& a) {
 /// Of a release that institutions made together: who, and both sizes of the noise, run by run.
 json round_json(const Artifact& a) {
   const privacy::Apart& mode = *privacy::apart(a.aggregation);
-  const privacy::RoundParties& p = mode.parties;
-  json out = {{"round", a.round->id},
-              {"invited", p.sites},
-              {"expected", p.expected},
-              {"least", p.least},
-              {"sealed", mode.sealed},
-              {"colluding_sites", p.colluding},
-              {"holders", p.holders},
-              {"colluding_holders", p.colluding_holders},
-              {"missing_holders", p.missing_holders},
-              {"stood_in", mode.stood_in}};
-  if (!mode.stood_in_before.empty()) out["stood_in_before"] = mode.stood_in_before;
+  json out = aggregation_json(a.aggregation);
+  out["round"] = a.round->id;
   for (const RoundRecord& before : a.rounds_before) out["rounds_before"].push_back(before.id);
   for (const RoundRecord::Site& site : a.round->sites) {
     out["sites"].push_back(site.name);
     out["charges"].push_back({{"site", site.name}, {"data_id", site.data_id}, {"charge", site.charge}});
   }
   for (const RoundRecord::Holder& holder : a.round->holders) out["key_holders"].push_back(holder.name);
-  const privacy::SiteNoisePlan plan(a.noise, p);
+  const privacy::SiteNoisePlan plan(a.noise, mode.parties);
   const std::vector<privacy::NoisePart> top_ups = plan.top_ups(mode.sealed);
   for (std::size_t i = 0; i < top_ups.size(); ++i) {
     for (std::size_t r = 0; r < top_ups[i].runs.size(); ++r) {

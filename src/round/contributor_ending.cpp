@@ -22,8 +22,7 @@ Next Ending::ended(Act& act) {
     act.report.lost = true;
     act.report.done.push_back(fmt::format(
         "what the coordinator has signed as the round's end{} is none that this muffle can use: {} The "
-        "charge "
-        "stays spent; ask the coordinator",
+        "charge stays spent; ask the coordinator",
         end.muffle_version().empty() ? "" : fmt::format(" (made by muffle {})", end.muffle_version()),
         end.problem()));
     return {Through()};
@@ -35,7 +34,7 @@ Next Ending::ended(Act& act) {
   }
   act.report.done.push_back(
       fmt::format("round {} of {} has its sum", round.proposal.number(), round.proposal.plan.rounds()));
-  if (counts) return {AwaitingNext{NextProposal(round)}};
+  if (counts) return {AwaitingNext(round)};
   return {Through()};
 }
 

@@ -11,12 +11,12 @@ GoingOn::GoingOn(const Act& act, Ready&& own) : ready(std::move(own)), earlier(a
 std::vector<Wanted> GoingOn::wants() const { return wanted_of(earlier); }
 
 Next GoingOn::receive(Act& act, Received&& received) {
-  if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) {
+  const std::optional<std::string>& bytes = bytes_of(received);
+  if (!bytes) {
     act.report.waits.push_back(fmt::format("'{}', which this round goes on from", received.name));
     return {Through()};
   }
-  earlier.read(*received.bytes);
+  earlier.read(*bytes);
   if (earlier.next()) return {};
   const std::vector<release::EndedRound> rounds = std::move(earlier).finish();
   const ProposedRound& round = act.round;

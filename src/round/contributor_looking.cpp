@@ -12,11 +12,11 @@ Next Looking::receive(Act& act, Received&& received) {
   if (!seen.take(std::move(received))) return {};
   const Received abandonment = std::move(seen.at(release::abandonment_name(act.round.id)));
   Received own = std::move(seen.at(act.name));
-  if (own.refused) throw ProtocolError(*own.refused);
-  const bool there = own.bytes.has_value();
+  std::optional<std::string>& bytes = bytes_of(own);
+  const bool there = bytes.has_value();
   std::unique_ptr<ContributionBook> book = act.book();
-  const ContributionBook::Standing standing = book->settle(own.bytes);
-  own.bytes.reset();
+  const ContributionBook::Standing standing = book->settle(bytes);
+  bytes.reset();
   if (sums) {  // from the charge to its COMMIT the ledger is locked
     if (standing != ContributionBook::Standing::kNew)
       throw ProtocolError("another step of this site has contributed meanwhile. Run the command again.");

@@ -126,15 +126,6 @@ struct Ending {
   bool counts = false;  ///< the seal counts this site
 };
 
-/// The round has its sum, and this site is in it.
-struct AwaitingNext {
-  static constexpr std::string_view kName = "awaiting the next round";
-  std::vector<Wanted> wants() const { return proposal.wants(); }
-  Next receive(Act& act, Received&& received);
-
-  NextProposal proposal;
-};
-
 using State = std::variant<Looking, Consenting, GoingOn, Kept, Sent, Ending, AwaitingNext, Through>;
 struct Next {
   std::optional<State> state{};

@@ -8,9 +8,9 @@ namespace muffle::round::coordinator {
 std::vector<Wanted> GoingOn::wants() const { return wanted_of(earlier); }
 
 Next GoingOn::receive(Act& act, Received&& received) {
-  if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) throw ProtocolError(fmt::format("'{}' is not among the messages.", received.name));
-  earlier.read(*received.bytes);
+  const std::optional<std::string>& bytes = bytes_of(received);
+  if (!bytes) throw ProtocolError(fmt::format("'{}' is not among the messages.", received.name));
+  earlier.read(*bytes);
   if (earlier.next()) return {};
   act.earlier = std::move(earlier).finish();
   return {Sealing(act)};

@@ -13,6 +13,12 @@
 namespace muffle::round::coordinator {
 namespace {
 
+AwaitingNext await_next(const Act& act) {
+  return AwaitingNext(
+      act.round, fmt::format("a person who proposes the next round (`muffle coordinator propose --after {}`)",
+                             release::short_id(act.round.id)));
+}
+
 /// Of a round that another one follows.
 Next publish_sum(Act& act, const release::SealedRound& seal, const std::vector<release::OpenedBy>& opened,
                  privacy::NoisySum&& sum) {
@@ -23,7 +29,7 @@ Next publish_sum(Act& act, const release::SealedRound& seal, const std::vector<r
   act.report.done.push_back(fmt::format("published the noisy sum of round {} of {}: {} numbers, of {} sites",
                                         act.round.proposal.number(), act.round.proposal.plan.rounds(),
                                         numbers.size(), seal.sites.size()));
-  return {AwaitingNext{NextProposal(act.round)}};
+  return {await_next(act)};
 }
 
 Next publish_release(Act& act, const release::SealedRound& seal, const std::vector<release::OpenedBy>& opened,
@@ -62,7 +68,7 @@ Next publish(Act& act, Sealed&& sealed) {
 }
 
 Next release_again(Act& act) {
-  if (!act.round.last()) return {AwaitingNext{NextProposal(act.round)}};
+  if (!act.round.last()) return {await_next(act)};
   std::string bytes = read_file(act.release_file());
   const release::Artifact artifact = release::parse_artifact(bytes, act.release_file().string());
   act.out.push_back({release::release_name(act.round.id), std::move(bytes)});

@@ -178,15 +178,6 @@ struct Adding {
   Wanted asked;
 };
 
-/// The round has its sum.
-struct AwaitingNext {
-  static constexpr std::string_view kName = "awaiting the next round";
-  std::vector<Wanted> wants() const { return proposal.wants(); }
-  Next receive(Act& act, Received&& received);
-
-  NextProposal proposal;
-};
-
 using State = std::variant<Looking, GoingOn, Sealing, Collecting, Opening, Asking, Hearing, Adding,
                            AwaitingNext, Through>;
 struct Next {

@@ -48,8 +48,7 @@ Next after_receipt(Act& act, const Published& published, const release::SignedHe
   act.report.lost = true;
   act.report.done.push_back(
       "what the coordinator has published of this round is not what its messages add up to: this key "
-      "holder's "
-      "receipt says so, for all to see. Use it for nothing, and ask the coordinator");
+      "holder's receipt says so, for all to see. Use it for nothing, and ask the coordinator");
   return {Through()};
 }
 

@@ -5,9 +5,9 @@ namespace muffle::round::holder {
 
 Next ReadingEarlier::receive(Act& act, Received&& received) {
   try {
-    if (received.refused) throw ProtocolError(*received.refused);
-    if (!received.bytes) return wait_for_the_rest(act, published.statement);
-    earlier.read(*received.bytes);
+    const std::optional<std::string>& bytes = bytes_of(received);
+    if (!bytes) return wait_for_the_rest(act, published.statement);
+    earlier.read(*bytes);
     if (earlier.next()) return {};
     return add_up(act, std::move(published), std::move(earlier).finish());
   } catch (const ProtocolError& e) {

@@ -39,7 +39,7 @@ Next cannot_compare(Act& act, const Published& published) {
 }
 
 Next go_on(Act& act) {
-  if (!act.round.last()) return {AwaitingNext{NextProposal(act.round)}};
+  if (!act.round.last()) return {AwaitingNext(act.round)};
   return {Through()};
 }
 

@@ -196,15 +196,6 @@ struct Objecting {
   std::string why;
 };
 
-/// The round has its sum.
-struct AwaitingNext {
-  static constexpr std::string_view kName = "awaiting the next round";
-  std::vector<Wanted> wants() const { return proposal.wants(); }
-  Next receive(Act& act, Received&& received);
-
-  NextProposal proposal;
-};
-
 using State = std::variant<Looking, Sealing, AfterTheFirst, Asking, Opened, Ending, StandingIn,
                            ReadingEarlier, Verifying, Objecting, AwaitingNext, Through>;
 struct Next {

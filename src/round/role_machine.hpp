@@ -8,20 +8,16 @@
 #include <variant>
 #include <vector>
 
+#include "awaiting_next.hpp"
 #include "muffle/round/role.hpp"
 
 namespace muffle::round {
 
-/// The last state of every role: the act has ended.
-struct Through {
-  static constexpr std::string_view kName = "through";
-  std::vector<Wanted> wants() const { return {}; }
-};
-
 /// A role's act as its states: a std::variant of which the first one is made from the act, and the last is
 /// Through. A state has a kName for people, wants() and receive(act, message). The latter returns a Next, the
-/// `state` that follows; none: it stays. It either answers or throws: what it has put into the act's `out`
-/// does not get anywhere if it throws. What the states share is the act, with its `report`.
+/// `state` that follows; none: it stays. (AwaitingNext, which all roles have, knows no Next.) It either
+/// answers or throws: what it has put into the act's `out` does not get anywhere if it throws. What the
+/// states share is the act, with its `report`.
 template <class Act, class State>
 class RoleMachine final : public Role {
  public:
@@ -41,6 +37,8 @@ class RoleMachine final : public Role {
           [&]<class S>(S& state) -> std::optional<State> {
             if constexpr (std::is_same_v<S, Through>) {
               return std::nullopt;
+            } else if constexpr (std::is_same_v<S, AwaitingNext>) {
+              return state.receive(act_, std::move(message));
             } else {
               return state.receive(act_, std::move(message)).state;
             }

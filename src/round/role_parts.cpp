@@ -27,10 +27,15 @@ std::vector<Wanted> wanted_of(const release::EarlierRounds& earlier) {
   return next ? std::vector<Wanted>{{next->name, next->most}} : std::vector<Wanted>();
 }
 
-std::optional<release::Message> message_of(Received received) {
+std::optional<std::string>& bytes_of(Received& received) {
   if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) return std::nullopt;
-  return release::parse_message(*received.bytes, received.name);
+  return received.bytes;
+}
+
+std::optional<release::Message> message_of(Received received) {
+  const std::optional<std::string>& bytes = bytes_of(received);
+  if (!bytes) return std::nullopt;
+  return release::parse_message(*bytes, received.name);
 }
 
 Gathered::Gathered(std::vector<Wanted> wanted) : wanted_(std::move(wanted)), received_(wanted_.size()) {}

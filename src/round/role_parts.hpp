@@ -20,6 +20,10 @@ Wanted wanted_names();
 /// What is to be read next of the rounds before one; empty: all were.
 std::vector<Wanted> wanted_of(const release::EarlierRounds& earlier);
 
+/// The bytes that were received; none: it is not there.
+/// @throws ProtocolError  what lies there is larger than such a message may be.
+std::optional<std::string>& bytes_of(Received& received);
+
 /// The message that was received, its signature checked; none: it is not there.
 /// @throws ProtocolError  what lies there is none.
 std::optional<release::Message> message_of(Received received);

@@ -1,8 +1,5 @@
 #include "round_end.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -62,11 +59,11 @@ void RoundEnd::take_word(Received&& received) {
 }
 
 void RoundEnd::take_release(Received&& received) {
-  if (received.refused) throw ProtocolError(*received.refused);
-  if (!received.bytes) return;
-  release::check_release_statement(*round_, seal_, *stated_, *received.bytes);
+  std::optional<std::string>& bytes = bytes_of(received);
+  if (!bytes) return;
+  release::check_release_statement(*round_, seal_, *stated_, *bytes);
   statement_ = std::exchange(stated_, std::nullopt);
-  release_ = std::move(*received.bytes);
+  release_ = std::move(*bytes);
   try {
     artifact_ = release::parse_artifact(release_, received.name);
     if (!artifact_->round || artifact_->round->id != to_hex(round_->id))
@@ -75,56 +72,6 @@ void RoundEnd::take_release(Received&& received) {
     artifact_.reset();
     problem_ = e.what();
   }
-}
-
-std::vector<Wanted> NextProposal::wants() const {
-  if (!listed_) return {wanted_names()};
-  if (!proposals_.empty()) return {wanted(proposals_.back())};
-  if (!next_.empty()) return {wanted(release::abandonment_name(next_.back().id))};
-  return {};
-}
-
-void NextProposal::receive(Received&& received) {
-  if (!listed_) {
-    listed_ = true;
-    std::ranges::copy_if(received.names, std::back_inserter(proposals_), release::is_proposal_name);
-    std::ranges::reverse(proposals_);
-  } else if (!proposals_.empty()) {
-    proposals_.pop_back();
-    read_proposal(std::move(received));
-  } else {
-    there_ = !abandoned(next_.back(), received);
-    next_.pop_back();
-    if (there_) next_.clear();
-  }
-}
-
-void NextProposal::read_proposal(Received&& received) {
-  try {
-    const std::string name = received.name;
-    const std::optional<Message> message = message_of(std::move(received));
-    if (!message) return;
-    ProposedRound round(*message, name);
-    if (name == release::proposal_name(round.id) && round.coordinator == round_->coordinator &&
-        round.proposal.later && round.proposal.later->before == round_->id)
-      next_.push_back(std::move(round));
-  } catch (const ProtocolError&) {  // what is no proposal stops nobody: the status names it
-  } catch (const ConfigError&) {    // nor parties or noise that the theorem does not cover
-  }
-}
-
-void report_next(const ProposedRound& round, const NextProposal& next, const StepClock& clock,
-                 StepReport& report) {
-  if (next.is_there()) return;
-  const std::uint64_t until = round.proposal.last_day() + kNextRoundWithin;
-  if (clock.now() <= until) {
-    report.waits.push_back(
-        fmt::format("the coordinator's proposal of the next round, until {}", time_text(until)));
-    return;
-  }
-  report.lost = true;
-  report.done.push_back(
-      fmt::format("no next round was proposed until {}; the charge stays spent", time_text(until)));
 }
 
 }  // namespace muffle::round

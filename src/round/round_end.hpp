@@ -1,5 +1,4 @@
-// How a round ends, as all of its parties see it: with its release or, before the last, with its sum, after
-// which they wait for the next one's proposal.
+// How a round ends, as all of its parties see it: with its release or, before the last, with its sum.
 #pragma once
 
 #include <optional>
@@ -49,27 +48,5 @@ class RoundEnd {
   std::optional<release::Artifact> artifact_;
   std::string release_, problem_, muffle_version_, aside_;
 };
-
-/// Whether the coordinator has proposed the round that goes on from this one, and has not given it up.
-class NextProposal {
- public:
-  explicit NextProposal(const ProposedRound& round) : round_(&round) {}
-  /// Empty: it is known.
-  std::vector<Wanted> wants() const;
-  void receive(Received&& received);
-  bool is_there() const { return there_; }
-
- private:
-  void read_proposal(Received&& received);
-
-  const ProposedRound* round_;
-  bool listed_ = false, there_ = false;
-  std::vector<std::string> proposals_;  ///< names of those to read, the last first
-  std::vector<ProposedRound> next_;     ///< that go on from this one, and may have been given up since
-};
-
-/// Of a party that waits for the next round's proposal, for as long as kNextRoundWithin at the most.
-void report_next(const ProposedRound& round, const NextProposal& next, const StepClock& clock,
-                 StepReport& report);
 
 }  // namespace muffle::round

@@ -224,7 +224,7 @@ class Training {
       if (first) report_.first_loss = report_.last_loss;
       const std::uint64_t done = training_->steps_done();
       curves.add(done, report_.last_loss, training_->learning_rate());
-      note_loss(done);
+      note(report_.curve.loss, done, spec_.steps, {done, report_.last_loss});
       progress.update(done, fmt::format("loss {:.5g}", report_.last_loss));
       if (done % log_every == 0) spdlog::debug("train: step {} loss {:.6g}", done, report_.last_loss);
       if (training_->stop_agreed()) checkpoints.stop(*training_, report_);
@@ -234,11 +234,12 @@ class Training {
     }
   }
 
-  void note_loss(std::uint64_t done) {
+  /// Of `all` points some two hundred: model.mfl and the checkpoints hold them.
+  static void note(std::vector<model::TrainingCurve::Point>& points, std::uint64_t number, std::uint64_t all,
+                   const model::TrainingCurve::Point& point) {
     constexpr std::uint64_t kPoints = 200;
-    if (done % std::max<std::uint64_t>(1, spec_.steps / kPoints) != 0 || !std::isfinite(report_.last_loss))
-      return;
-    report_.curve.loss.push_back({done, report_.last_loss});
+    if (number % std::max<std::uint64_t>(1, all / kPoints) == 0 && std::isfinite(point.value))
+      points.push_back(point);
   }
 
   /// Before a step rather than after one: a checkpoint of a step is of the time before it was looked at,
@@ -249,7 +250,8 @@ class Training {
     const comm::TerminationHold hold;
     last_distance_ = nearest_->look(*training_);
     curves.add_choice(done, last_distance_);
-    report_.curve.to_proxy.push_back({done, last_distance_});
+    note(report_.curve.to_proxy, done / spec_.choose_every, spec_.steps / spec_.choose_every,
+         {done, last_distance_});
     if (comm_.is_root())
       spdlog::info("train: after step {}: squared distance to the proxy {:.6g}, the nearest {:.6g} (step {})",
                    done, last_distance_, nearest_->distance(), nearest_->step());

@@ -53,6 +53,7 @@ stays() {
   folder=$(checkout)
   check "docs/tutorial/stays.md" python3 "$here/page.py" "$root/docs/tutorial/stays.md" "$folder" "/secure=$folder"
   there "$folder/out/stays" release.mfl privacy.txt model.mfl samples.csv metrics.json report.html
+  there "$folder/out/patients" release.mfl model.mfl samples.csv
 }
 
 # The first run (thorough: half a minute): both generators, shortened. Scores are then any numbers.

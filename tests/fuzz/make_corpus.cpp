@@ -8,6 +8,7 @@
 #include "muffle/crypto/signature.hpp"
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/features/rff.hpp"
+#include "muffle/job/proposal.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/release/membership.hpp"
@@ -15,6 +16,7 @@
 #include "muffle/train/checkpoint.hpp"
 #include "privacy/ledger_entry.hpp"
 #include "release/sample_artifact.hpp"
+#include "round/several_rounds.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -74,6 +76,29 @@ void artifacts() {
   seed_both("artifact", "-tables",
             parse_container(artifact_bytes(testing_artifact::sample_tables()), "muffle-release",
                             kArtifactVersion, "seed"));
+}
+
+/// Of institutions, in three rounds; in the second one a key holder was missing.
+void release_of_rounds() {
+  round::SeveralRounds s(0, {4, 4, 3, 1, 4, 1, 1});
+  for (std::size_t r = 0; r < 3; ++r) {
+    if (r > 0) s.propose();
+    s.run_without(r, r == 1 ? 0 : s.c.world.holders.size());
+  }
+  const std::string bytes = s.c.in_exchange(release::release_name(s.rounds.back().id));
+  seed_both("artifact", "-rounds",
+            parse_container(bytes, "muffle-release", release::kArtifactVersion, "seed"));
+}
+
+void job_proposals() {
+  namespace testing_artifact = release::testing_artifact;
+  const release::ReleasePlan plan = testing_artifact::sample_plan({.classes = 1, .features = 2});
+  const privacy::SignedSites sites{2, 1};
+  seed("job", "single", "0" + job::proposal_text({plan, privacy::SingleCoordinator{2}, 1, "other stays"}));
+  seed("job", "masked", "1" + job::proposal_text({plan, privacy::Masked{2, sites}, 1, "stays"}));
+  seed("job", "rounds",
+       "2" + job::proposal_text(
+                 {testing_artifact::rounds_plan(), privacy::DistributedNoise{3, 1}, 1, "stays"}));
 }
 
 void containers() {
@@ -169,7 +194,9 @@ void messages() {
   later.plan = testing_artifact::rounds_plan();
   later.later = {2, {}, {}, {}};
   add('P', MessageKind::kProposal, body_of(later), {}, "-later");
-  add('U', MessageKind::kSum, body_of(Sum{std::vector<Sha256Digest>(3), true}), {6, 7});
+  const OpenedBy opened{.opening = one.id()}, stood_in{.stand_ins = {one.id()}};
+  add('U', MessageKind::kSum, body_of(Sum{{opened, opened, opened}, true}), {6, 7});
+  add('U', MessageKind::kSum, body_of(Sum{{opened, stood_in, opened}, true}), {6, 7}, "-missing");
   Card card{.name = "north", .box = crypto::ExchangeKey::generate().point(), .coordinator = true};
   const SignedHeader coordinator = add('K', MessageKind::kCard, body_of(card), {});
   const crypto::SiteKey south = crypto::SiteKey::generate("south");
@@ -260,6 +287,8 @@ int main(int argc, char** argv) {
   moments_models();
   ledgers();
   messages();
+  release_of_rounds();
+  job_proposals();
   requests();
   answers();
   keys();

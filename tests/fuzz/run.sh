@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-10}
 shift || true
 targets=("$@")
-((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger journal config keys messages shelf answers formats picture csv schema)
+((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger journal config keys messages job shelf answers formats picture csv schema)
 
 build=${MUFFLE_FUZZ_BUILD:-build/asan}
 mkdir -p "$build"

@@ -101,6 +101,9 @@ TEST(JobProposal, WhatIsNoneIsRefused) {
   nlohmann::json more = nlohmann::json::parse(text);
   more["also"] = "\x1b[31m" + std::string(200, 'x');
   refused(more.dump(), "also (\"");
+  // A text that is nested so deeply would use up the stack of whoever spells it again.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  refused(R"({"data_id":"stays","plan":)" + deep + "}", "plan (");
   more["data_id"] = std::string(129, 'x');
   refused(more.dump(), "data_id");
 }

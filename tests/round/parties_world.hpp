@@ -25,6 +25,13 @@ inline release::ReleasePlan plan_of(std::uint64_t records,
       {schema, {}, {test::named("all", test::make_map("pairs", {}, schema))}, spec, false, records});
 }
 
+/// A proposal's message.
+inline std::string proposal_bytes(const release::Proposal& proposal, const crypto::SiteKey& coordinator) {
+  release::SignedHeader header{.kind = release::MessageKind::kProposal};
+  header.body = release::body_of(proposal);
+  return release::message_bytes(release::sign(std::move(header), coordinator));
+}
+
 /// Everybody's keys, and what they send one another.
 struct World {
   explicit World(privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0}, std::uint64_t records = 0,
@@ -52,9 +59,7 @@ struct World {
     proposal.contribute_until = 1'800'000'000;
     proposal.open_until = 1'800'600'000;
     if (parties.missing_holders > 0) proposal.stand_in_until = 1'801'200'000;
-    release::SignedHeader header{.kind = release::MessageKind::kProposal};
-    header.body = release::body_of(proposal);
-    proposed = release::message_bytes(release::sign(std::move(header), coordinator));
+    proposed = proposal_bytes(proposal, coordinator);
   }
   ProposedRound round() const { return {release::parse_message(proposed, "proposal"), "proposal"}; }
   /// A round key, as often as a test needs it: a real holder's is used once.

@@ -31,20 +31,46 @@ inline release::ReleasePlan chosen(release::ReleasePlan plan, std::size_t number
   return plan;
 }
 
-/// A consortium whose release has three rounds. A key holder's round key of the r-th has the number 10 r + h.
+/// A key holder's round key; the h-th key holder's of the r-th round has the number 10 r + h.
+inline crypto::ExchangeKey round_key_of(std::uint64_t number) {
+  crypto::SecretBytes secret(32);
+  // The first round's are the world's, of numbers below 10.
+  for (int b = 0; b < 32; ++b)
+    secret.get()[b] = static_cast<unsigned char>(31 * number + 7 * static_cast<std::uint64_t>(b) + 1);
+  return crypto::ExchangeKey(std::move(secret));
+}
+
+/// This round and those before it, all of which have their sums.
+inline std::vector<release::EndedRound> ended_rounds(const ProposedRound& last,
+                                                     const release::EvidenceReader& read) {
+  std::vector<release::EndedRound> out = release::earlier_rounds(last, read);
+  const auto message = [&](const std::string& name) {
+    return release::parse_message(read(name, release::most_bytes(name, last.length)).value(), name);
+  };
+  out.emplace_back(last, message(release::seal_name(last.id)).header, message(release::sum_name(last.id)));
+  return out;
+}
+
+/// What the coordinator would propose after the last of these.
+inline release::Proposal proposal_after(const std::vector<release::EndedRound>& ended) {
+  const release::EndedRound& last = ended.back();
+  release::Proposal p = last.round.proposal;
+  p.later = {p.number() + 1, last.round.first(), last.round.id, last.id};
+  p.plan = chosen(p.plan, p.number());
+  for (std::size_t h = 0; h < p.holders.size(); ++h) {
+    p.holders[h].number = 10 * p.number() + h;
+    p.holders[h].point = round_key_of(p.holders[h].number).point();
+  }
+  return p;
+}
+
+/// A consortium whose release has three rounds.
 struct SeveralRounds {
   explicit SeveralRounds(std::uint64_t records = 0, privacy::RoundParties parties = {4, 4, 3, 1, 3, 1, 0})
       : c(parties, plan_of_rounds(records)) {
     rounds.push_back(c.round);
   }
 
-  static crypto::ExchangeKey round_key(std::uint64_t number) {
-    crypto::SecretBytes secret(32);
-    // The first round's are the world's.
-    for (int b = 0; b < 32; ++b)
-      secret.get()[b] = static_cast<unsigned char>(31 * number + 7 * static_cast<std::uint64_t>(b) + 1);
-    return crypto::ExchangeKey(std::move(secret));
-  }
   release::EvidenceReader reader() {
     return [this](const std::string& name, std::uint64_t most) { return c.exchange->get(name, most); };
   }
@@ -73,7 +99,7 @@ struct SeveralRounds {
             c.of(c.world.holders[h]),
             c.clock(now),
             [this](std::uint64_t number) { return !erased.contains(number); },
-            [](std::uint64_t number) { return round_key(number); },
+            [](std::uint64_t number) { return round_key_of(number); },
             [this](const release::HolderKey& key) { erased.insert(key.number); },
             shares_of(r, h),
             [this, h] { return std::make_unique<CountedEntropy>(World::seed_of_holder(h), c.draws); },
@@ -107,33 +133,11 @@ struct SeveralRounds {
     }
   }
 
-  std::vector<release::EndedRound> ended() {
-    std::vector<release::EndedRound> out = release::earlier_rounds(rounds.back(), reader());
-    const ProposedRound& last = rounds.back();
-    const auto message = [&](const std::string& name) {
-      return release::parse_message(c.in_exchange(name), name);
-    };
-    out.emplace_back(last, message(release::seal_name(last.id)).header, message(release::sum_name(last.id)));
-    return out;
-  }
-  /// What the coordinator would propose after the last of `rounds`.
-  release::Proposal next() {
-    const std::vector<release::EndedRound> before = ended();
-    const release::EndedRound& last = before.back();
-    release::Proposal p = last.round.proposal;
-    p.later = {p.number() + 1, last.round.first(), last.round.id, last.id};
-    p.plan = chosen(p.plan, p.number());
-    for (std::size_t h = 0; h < p.holders.size(); ++h) {
-      p.holders[h].number = 10 * p.number() + h;
-      p.holders[h].point = round_key(p.holders[h].number).point();
-    }
-    return p;
-  }
+  std::vector<release::EndedRound> ended() { return ended_rounds(rounds.back(), reader()); }
+  release::Proposal next() { return proposal_after(ended()); }
   /// As a message, in the exchange.
   ProposedRound proposed(const release::Proposal& p) {
-    release::SignedHeader header{.kind = release::MessageKind::kProposal};
-    header.body = release::body_of(p);
-    const std::string bytes = release::message_bytes(release::sign(std::move(header), c.world.coordinator));
+    const std::string bytes = proposal_bytes(p, c.world.coordinator);
     ProposedRound round(release::parse_message(bytes, "proposal"), "proposal");
     c.exchange->put(release::proposal_name(round.id), bytes);
     return round;

@@ -111,6 +111,26 @@ TEST(SeveralRounds, AreOneChargeAndOneExactSumInEach) {
   EXPECT_NE(first.stage.find("next round"), std::string::npos) << first.stage;
 }
 
+// Nobody waits for ever for a round that nobody proposes, the coordinator included.
+TEST(SeveralRounds, TheNextRoundIsWaitedForAMonth) {
+  SeveralRounds s;
+  s.run(0);
+  const std::uint64_t until = s.rounds[0].proposal.last_day() + kNextRoundWithin;
+  for (const std::uint64_t now : {until, until + 1}) {
+    ContributorJob job = s.job_of(0);
+    job.clock = s.c.clock(now);
+    for (const StepReport& report :
+         {contributor_step(s.rounds[0], *s.c.exchange, job), s.holder(0, 0, now), s.coordinator(0, now)}) {
+      EXPECT_EQ(report.waits.empty(), now > until) << said(report);
+      EXPECT_EQ(report.lost, now > until) << said(report);
+      EXPECT_SAID(report, now > until ? "no next round was proposed" : "the next round");
+    }
+  }
+  EXPECT_SAID(s.coordinator(0, until), "coordinator propose --after");
+  s.propose();
+  EXPECT_TRUE(s.coordinator(0, until + 1).done.empty()) << "what is there is not waited for";
+}
+
 // Shown two proposals for one round, a site contributes to one of them.
 TEST(SeveralRounds, ARoundIsDrawnOnceWhateverProposalsThereAre) {
   SeveralRounds s;
@@ -169,7 +189,7 @@ TEST(SeveralRounds, AKeyHolderOpensARoundOnceWhateverProposalsThereAre) {
   other.contribute_until -= 7;
   for (std::size_t h = 0; h < 3; ++h) {
     other.holders[h].number = 50 + h;
-    other.holders[h].point = SeveralRounds::round_key(50 + h).point();
+    other.holders[h].point = round_key_of(50 + h).point();
   }
   const ProposedRound again = s.proposed(other);
   std::vector<SignedHeader> contributions;
@@ -193,7 +213,7 @@ TEST(SeveralRounds, WhoIsInTheFirstSealIsInAll) {
                         s.c.of(s.c.world.holders[h]),
                         s.c.clock(s.c.after()),
                         [](std::uint64_t) { return true; },
-                        [](std::uint64_t n) { return SeveralRounds::round_key(n); },
+                        [](std::uint64_t n) { return round_key_of(n); },
                         [](const HolderKey&) {},
                         s.c.shares_of(h),
                         {}});
@@ -282,7 +302,7 @@ TEST(SeveralRounds, AProposalThatDoesNotFollowDrawsNothing) {
   third.plan = chosen(good.plan, 3);
   for (std::size_t h = 0; h < 3; ++h) {
     third.holders[h].number = 90 + h;
-    third.holders[h].point = SeveralRounds::round_key(90 + h).point();
+    third.holders[h].point = round_key_of(90 + h).point();
   }
   const ProposedRound early = s.proposed(third);
   EXPECT_SAID(s.site(early, 0), "which this round goes on from");

@@ -1,15 +1,18 @@
-// One step of a site, of a key holder or of the coordinator, in a process of its own.
+// A step of a site, of a key holder or of the coordinator, in a process of its own: what it does next in all
+// rounds that it knows, as `muffle site step` and `muffle coordinator step` do.
 //   step_driver site|holder|coordinator WORLD NOW      WORLD/exchange, WORLD/party (its folder),
-//   WORLD/party.key, WORLD/round.key
+//   WORLD/party.key, WORLD/round-NUMBER.key, WORLD/shares-ROUND
 // Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/release/message_names.hpp"
+#include "muffle/round/consortium_folder.hpp"
 #include "muffle/round/step.hpp"
 #include "support/raw_access.hpp"
 
@@ -18,57 +21,95 @@ namespace {
 using namespace muffle;
 namespace fs = std::filesystem;
 
-/// The only one, or that of the release's last round.
-round::ProposedRound proposed(round::Exchange& exchange) {
-  std::optional<round::ProposedRound> last;
-  for (const std::string& name : exchange.list()) {
-    if (!release::is_proposal_name(name)) continue;
-    round::ProposedRound round(
-        release::parse_message(*exchange.get(name, release::most_bytes(name, 0)), name), name);
-    if (!last || round.proposal.number() > last->proposal.number()) last.emplace(std::move(round));
-  }
-  if (!last) throw ConfigError("there is no proposal");
-  return std::move(*last);
-}
+class Steps {
+ public:
+  Steps(fs::path world, std::uint64_t now)
+      : world_(std::move(world)),
+        exchange_(round::make_exchange((world_ / "exchange").string())),
+        key_(crypto::SiteKey::load(world_ / "party.key")),
+        party_(world_ / "party"),
+        clock_{[now] { return now; }, std::chrono::milliseconds(60'000), {}} {}
 
-round::StepReport step(const std::string& role, const fs::path& world, std::uint64_t now) {
-  const auto exchange = round::make_exchange((world / "exchange").string());
-  const round::ProposedRound round = proposed(*exchange);
-  const crypto::SiteKey key = crypto::SiteKey::load(world / "party.key");
-  const fs::path party = world / "party", round_key = world / "round.key";
-  const round::StepClock clock{[now] { return now; }, std::chrono::milliseconds(60'000), {}};
-  if (role == "site") {
-    const auto sums = [&](const round::ProposedRound&) {
-      return round::OwnSums{embed::TestAccess::make(std::vector<std::uint64_t>(round.length, 7)), 0};
-    };
-    const release::ChargeBook book{party / "ledger.mfl", key.name(), {}, std::chrono::milliseconds(60'000)};
-    const auto yes = [] { return round::SiteVerdict{round::SiteVerdict::Answer::kYes, ""}; };
-    const round::ContributorJob job{key, party, book, clock, yes, sums, {}};
-    return round::contributor_step(round, *exchange, job);
+  /// @returns the first error, which stops its own round alone.
+  std::optional<Error> take(const std::string& role) {
+    const round::Proposals all = round::read_proposals(*exchange_);
+    if (all.rounds.empty()) std::cout << "there is no proposal\n";
+    if (role == "site") require_ledger(all);
+    std::optional<Error> first;
+    for (const round::Proposals::Entry& entry : all.rounds) {
+      try {
+        say(step(role, entry.round));
+      } catch (const Error& e) {
+        std::cerr << e.what() << '\n';
+        if (!first) first = e;
+      }
+    }
+    return first;
   }
-  if (role == "coordinator") return round::coordinator_step(round, *exchange, {key, party, clock, "1.2.3"});
-  return round::holder_step(round, *exchange,
-                            {key,
-                             party,
-                             clock,
-                             [&](std::uint64_t) { return fs::exists(round_key); },
-                             [&](std::uint64_t) { return crypto::ExchangeKey::load(round_key); },
-                             [&](const release::HolderKey&) { fs::remove(round_key); },
-                             world / "shares",
-                             {},
-                             "1.2.3"});
-}
+
+ private:
+  void require_ledger(const round::Proposals& all) const {
+    for (const round::Proposals::Entry& entry : all.rounds) {
+      if (!round::ledger_knows(entry.round, *exchange_, site_job(entry.round)))
+        throw ProtocolError("there is a contribution of this site that its ledger does not know");
+    }
+  }
+
+  round::StepReport step(const std::string& role, const round::ProposedRound& round) const {
+    if (role == "site") return round::contributor_step(round, *exchange_, site_job(round));
+    if (role == "holder") return round::holder_step(round, *exchange_, holder_job(round));
+    return round::coordinator_step(round, *exchange_, {key_, party_, clock_, "1.2.3"});
+  }
+
+  round::ContributorJob site_job(const round::ProposedRound& round) const {
+    return {key_,
+            party_,
+            {party_ / "ledger.mfl", key_.name(), {}, std::chrono::milliseconds(60'000)},
+            clock_,
+            [] {
+              return round::SiteVerdict{round::SiteVerdict::Answer::kYes, ""};
+            },
+            [length = round.length](const round::ProposedRound&) {
+              return round::OwnSums{embed::TestAccess::make(std::vector<std::uint64_t>(length, 7)), 0};
+            },
+            {}};
+  }
+
+  round::HolderJob holder_job(const round::ProposedRound& round) const {
+    const auto file = [this](std::uint64_t number) {
+      return world_ / ("round-" + std::to_string(number) + ".key");
+    };
+    return {key_,
+            party_,
+            clock_,
+            [file](std::uint64_t number) { return fs::exists(file(number)); },
+            [file](std::uint64_t number) { return crypto::ExchangeKey::load(file(number)); },
+            [file](const release::HolderKey& key) { fs::remove(file(key.number)); },
+            world_ / ("shares-" + release::short_id(round.id)),
+            {},
+            "1.2.3"};
+  }
+
+  static void say(const round::StepReport& report) {
+    for (const std::string& line : report.done) std::cout << line << '\n';
+    for (const std::string& line : report.waits) std::cout << "waits for " << line << '\n';
+    for (const std::string& line : report.aside) std::cout << "aside " << line << '\n';
+  }
+
+  const fs::path world_;
+  const std::unique_ptr<round::Exchange> exchange_;
+  const crypto::SiteKey key_;
+  const fs::path party_;
+  const round::StepClock clock_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 4) return static_cast<int>(ExitCode::kUsage);
   try {
-    const round::StepReport report = step(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10));
-    for (const std::string& line : report.done) std::cout << line << '\n';
-    for (const std::string& line : report.waits) std::cout << "waits for " << line << '\n';
-    for (const std::string& line : report.aside) std::cout << "aside " << line << '\n';
-    return 0;
+    const std::optional<Error> error = Steps(argv[2], std::strtoull(argv[3], nullptr, 10)).take(argv[1]);
+    return error ? static_cast<int>(error->code()) : 0;
   } catch (const Error& e) {
     std::cerr << e.what() << '\n';
     return static_cast<int>(e.code());

@@ -1,13 +1,10 @@
 // Steps of sites and key holders are killed at every call to the system, and must come back: never two draws
 // for a charge, never a draw that the ledger does not count, never two openings for a round key; once bytes
 // were seen, those and no others.
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <random>
 #include <set>
@@ -17,6 +14,7 @@
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/journal.hpp"
 #include "round/several_rounds.hpp"
+#include "round/step_process.hpp"
 #include "support/tier.hpp"
 
 namespace muffle::round {
@@ -54,7 +52,7 @@ class StepKillTest : public testing::Test {
     fs::create_directory(world_ / "draws");
     if (role_ == "holder") {
       fs::copy(c_.folder / "exchange", world_ / "exchange", fs::copy_options::recursive);
-      fs::copy_file(c_.folder / "holder0-round.key", world_ / "round.key");
+      fs::copy_file(c_.folder / "holder0-round.key", world_ / "round-0.key");
     } else {
       fs::create_directory(world_ / "exchange");
       write_file_atomically(world_ / "exchange" / release::proposal_name(c_.round.id), c_.world.proposed);
@@ -99,26 +97,12 @@ class StepKillTest : public testing::Test {
   }
 
   /// @returns the exit code, or minus the signal.
-  int step(const Environment& environment = {}) const {
+  int step(Environment environment = {}) const {
     const std::uint64_t now = is_site()           ? c_.before()
                               : role_ == "holder" ? c_.after()
                                                   : c_.round.proposal.open_until + 1;
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      const int fd = ::open((world_ / "said").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-      ::dup2(fd, 1);
-      ::dup2(fd, 2);
-      const std::string marks = (world_ / "draws").string() + ":" + ledger().string();
-      ::setenv("MUFFLE_MARK_DRAWS", marks.c_str(), 1);
-      for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-      ::execl(MUFFLE_STEP_DRIVER, MUFFLE_STEP_DRIVER, is_site() ? "site" : "holder", world_.c_str(),
-              std::to_string(now).c_str(), static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    environment["MUFFLE_MARK_DRAWS"] = (world_ / "draws").string() + ":" + ledger().string();
+    return step_process(is_site() ? "site" : "holder", world_, now, environment);
   }
   int step_with_fault(const std::string& at, const std::string& action, unsigned seed = 1) const {
     return step({{"MUFFLE_KILL_POINT", at + ":" + action + ":" + std::to_string(seed)}});
@@ -241,7 +225,7 @@ TEST_F(StandInKillTest, AStandInAtEveryStep) { every_step("stand-in"); }
 TEST_F(StepKillTest, AKeyHoldersKeyIsGoneOnceItHasSpoken) {
   fresh("holder");
   ASSERT_EQ(step(), 0) << said();
-  EXPECT_FALSE(fs::exists(world_ / "round.key"));
+  EXPECT_FALSE(fs::exists(world_ / "round-0.key"));
   const auto state = release::parse_journal(read_file(world_ / "party" / "journal.mfj"), "journal");
   EXPECT_TRUE(state.erased(c_.round.proposal.holders[0].point));
   // A power cut at any moment of the rest.

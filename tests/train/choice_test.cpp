@@ -71,6 +71,14 @@ TEST_F(NearestState, IsTheModelOfAShorterTraining) {
   EXPECT_EQ(parts("chosen"), parts("short"));
 }
 
+TEST_F(NearestState, AModelHoldsSomeTwoHundredOfManyLooks) {
+  spec_.steps = 500;
+  spec_.choose_every = 1;
+  const TrainReport looked = run(1, "looked");
+  EXPECT_EQ(looked.curve.to_proxy.size(), 250u);
+  EXPECT_EQ(looked.curve.to_proxy.back().step, 500u);
+}
+
 TEST_F(NearestState, LookingDoesNotChangeTheTraining) {
   const TrainReport looked = run(1, "looked");
   EXPECT_EQ(looked.curve.to_proxy.size(), 3u);  // after 20, 40 and 60 steps

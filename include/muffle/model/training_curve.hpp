@@ -8,7 +8,7 @@
 
 namespace muffle::model {
 
-/// How a training went. Public: post-processing of the release.
+/// How a training went, in some two hundred points of each. Public: post-processing of the release.
 struct TrainingCurve {
   struct Point {
     std::uint64_t step = 0;  ///< steps done

@@ -53,7 +53,7 @@ struct TrainReport {
   std::optional<model::ProxyChoice> choice;  ///< TrainSpec::from_moments: which model was written
   std::optional<CheckpointChosen> chosen;    ///< TrainSpec::choose_every
   std::uint64_t resumed_at = 0;              ///< step of the checkpoint that it went on from; 0: none
-  model::TrainingCurve curve;                ///< of some hundred steps, and of all looks at the proxy
+  model::TrainingCurve curve;                ///< of some hundred steps, and of as many looks
 };
 
 /// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective;
