@@ -24,9 +24,10 @@ class ParticlesSettings : public NetworkSettings {
   nlohmann::json to_json() const override;
   void read_json(const JsonFields& fields) override;
 
+  std::size_t normal_codes() const override { return 0; }
+
  protected:
   bool needs_hidden() const override { return false; }
-  std::size_t normal_codes() const override { return 0; }
   void own_problems(const schema::Schema* schema, settings::Problems& problems) const override;
   void add_last(const schema::Schema& schema, Count& count) const override;
 };

@@ -34,6 +34,9 @@ class NetworkSettings : public GeneratorSettings {
   /// In training it makes relaxed records of a table (features::MixedLayout), which maps with such twins
   /// take.
   virtual bool makes_relaxed() const { return false; }
+  /// Of the codes, the first so many are normal numbers, which samples that lie farther away stretch
+  /// (Departure::spread).
+  virtual std::size_t normal_codes() const { return code; }
   /// The same network beside a closed form of so many coefficients.
   std::shared_ptr<const NetworkSettings> beside(std::size_t coefficients) const;
 
@@ -63,8 +66,6 @@ class NetworkSettings : public GeneratorSettings {
     /// A linear layer (without a bias: the norm subtracts it again) and its batch norm.
     void add_normed(double features);
   };
-  /// Of the codes, the first so many are normal numbers.
-  virtual std::size_t normal_codes() const { return code; }
   /// Whether there must be a hidden layer.
   virtual bool needs_hidden() const { return true; }
   /// What is wrong with the kind's own settings.
