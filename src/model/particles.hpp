@@ -1,10 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "muffle/model/network.hpp"
 
 namespace muffle::model {
+
+/// An image of a record's octaves; of a plain vector there is one, 1 x d x 1.
+struct Octave {
+  std::size_t channels, height, width;
+};
+/// Sides of 1, 2, 4, ... pixels, at most the record's, and the record's own.
+std::vector<Octave> octaves(const schema::Schema& schema);
 
 /// Settings of the kind "particles". (Its members: particles_generator.cpp; what is trained:
 /// particles_network.cpp.)
@@ -25,6 +33,7 @@ class ParticlesSettings : public NetworkSettings {
   void read_json(const JsonFields& fields) override;
 
   std::size_t normal_codes() const override { return 0; }
+  std::uint64_t distinct_records() const override { return particles; }
 
  protected:
   bool needs_hidden() const override { return false; }

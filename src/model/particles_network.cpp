@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/philox.hpp"
@@ -12,52 +13,35 @@ namespace {
 
 using torch::Tensor;
 
-/// Standard deviation of the numbers, and the colours' share of it, that particles start with around 1/2.
+/// Standard deviation of the numbers, around 1/2, that particles start with, and of a colour's own part
+/// beside its grey one.
 constexpr double kSpread = 0.2, kColour = 0.4;
-
-Tensor normals(std::uint64_t seed, std::uint32_t substream, at::IntArrayRef sizes) {
-  const CounterStream stream(seed, Stream::kParameters, substream);
-  Tensor z = torch::empty(sizes);
-  float* out = z.data_ptr<float>();
-  for (std::int64_t i = 0; i < z.numel(); ++i)
-    out[i] = static_cast<float>(stream.normal(static_cast<std::uint64_t>(i)));
-  return z;
-}
-
-/// Noise with as much power in each octave of frequencies, as photographs have: a sum of small noisy images,
-/// each twice as large as the one before, enlarged. Public: it knows no record. @returns n x c x h x w
-Tensor noise_of_octaves(std::uint64_t seed, std::uint32_t substream, std::int64_t n, std::int64_t channels,
-                        std::int64_t height, std::int64_t width) {
-  Tensor sum = torch::zeros({n, channels, height, width});
-  for (std::int64_t side = 1; side < 2 * std::max(height, width); side *= 2) {
-    const std::int64_t h = std::min(side, height), w = std::min(side, width);
-    Tensor z = normals(seed, substream++, {n, channels, h, w});
-    const Tensor grey = z.mean(1, /*keepdim=*/true);
-    z = grey + kColour * (z - grey);
-    sum += torch::upsample_bilinear2d(z, {height, width}, /*align_corners=*/false);
-  }
-  return sum / sum.std().clamp_min(1e-12);
-}
 
 /// Records of each class in place of a network: what is trained is the records themselves. Under a full-batch
 /// gradient they follow the gradient flow of the squared distance of mean embeddings (Arbel, Korba, Salim,
 /// Gretton: "Maximum mean discrepancy gradient flow", NeurIPS 2019), as distribution matching has it for
 /// distilled data sets (Zhao, Bilen, WACV 2023).
+///
+/// An image is a sum of octaves, small images of 1, 2, 4, ... pixels a side that are enlarged, and its
+/// colours are parts beside a grey. So normal numbers are noise with as much power in each octave, as
+/// photographs have, and Adam, whose steps are as long in every number, moves all octaves alike; of pixels it
+/// would move mostly the finest.
 class Particles : public Generator {
  public:
   Particles(const ParticlesSettings& settings, const schema::Schema& schema, std::uint64_t seed,
             std::shared_ptr<TensorCollective>)
       : particles_(as_int(settings.particles)), dims_(as_int(schema.dims())) {
-    const std::int64_t classes = as_int(schema.classes);
-    Tensor start = torch::empty({classes, particles_, dims_});
-    for (std::int64_t c = 0; c < classes; ++c) {
-      const auto substream = static_cast<std::uint32_t>(c) * kMostOctaves;
-      Tensor z = schema.is_image() ? noise_of_octaves(seed, substream, particles_, as_int(schema.shape[0]),
-                                                      as_int(schema.shape[1]), as_int(schema.shape[2]))
-                                   : normals(seed, substream, {particles_, dims_});
-      start[c].copy_((0.5 + kSpread * z.reshape({particles_, dims_})).clamp(0.0, 1.0));
+    const std::int64_t all = as_int(schema.classes) * particles_;
+    for (const Octave& octave : octaves(schema)) {
+      const CounterStream stream(seed, Stream::kParameters, static_cast<std::uint32_t>(octaves_.size()));
+      Tensor z = torch::empty({all, as_int(octave.channels), as_int(octave.height), as_int(octave.width)});
+      float* out = z.data_ptr<float>();
+      for (std::int64_t i = 0; i < z.numel(); ++i)
+        out[i] = static_cast<float>(stream.normal(static_cast<std::uint64_t>(i)));
+      octaves_.push_back(register_parameter(fmt::format("octave{}", octaves_.size()), z));
     }
-    records_ = register_parameter("records", start);
+    height_ = octaves_.back().size(2);
+    width_ = octaves_.back().size(3);
   }
 
   /// Past a bound the gradient goes on as if there were none, so that no number is stuck there.
@@ -87,27 +71,45 @@ class Particles : public Generator {
   }
 
   std::string script() const override {
-    return fmt::format(R"(
+    std::string out = fmt::format(R"(
 def codes(self, seed: int, first: int, n: int) -> Tensor:
     return torch.arange(first, first + n).remainder({0}).to({1}).view([n, 1])
 
+def enlarged(self, octave: Tensor, at: Tensor) -> Tensor:
+    z = octave.index_select(0, at)
+    grey = z.mean([1], True)
+    return torch.upsample_bilinear2d(grey + (z - grey) * {2:.17e}, [{3}, {4}], False)
+
 def draw(self, code: Tensor, labels: Tensor) -> Tensor:
-    at = labels * {0} + code.select(1, 0).to({2})
-    return self.records.view([-1, {3}]).index_select(0, at).clamp(0.0, 1.0)
+    at = labels * {0} + code.select(1, 0).to({5})
 )",
-                       particles_, kScriptFloat32, kScriptInt64, dims_);
+                                  particles_, kScriptFloat32, kColour, height_, width_, kScriptInt64);
+    for (std::size_t i = 0; i < octaves_.size(); ++i) {
+      out += i == 0 ? fmt::format("    sum = self.enlarged(self.octave{}, at)\n", i)
+                    : fmt::format("    sum = sum + self.enlarged(self.octave{}, at)\n", i);
+    }
+    return out + fmt::format("    return (sum * {:.17e} + 0.5).reshape([-1, {}]).clamp(0.0, 1.0)\n", scale(),
+                             dims_);
   }
 
  private:
-  static constexpr std::uint32_t kMostOctaves = 64;  ///< of noise_of_octaves()
+  double scale() const { return kSpread / std::sqrt(static_cast<double>(octaves_.size())); }
 
   Tensor chosen(const Tensor& code, const Tensor& labels) const {
     const Tensor at = labels * particles_ + code.select(1, 0).to(torch::kInt64);
-    return records_.view({-1, dims_}).index_select(0, at);
+    Tensor sum;
+    for (const Tensor& octave : octaves_) {
+      const Tensor z = octave.index_select(0, at);
+      const Tensor grey = z.mean({1}, /*keepdim=*/true);
+      const Tensor enlarged = torch::upsample_bilinear2d(grey + (z - grey) * kColour, {height_, width_},
+                                                         /*align_corners=*/false);
+      sum = sum.defined() ? sum + enlarged : enlarged;
+    }
+    return (sum * scale() + 0.5).reshape({-1, dims_});
   }
 
-  std::int64_t particles_, dims_;
-  Tensor records_;  ///< C x n x d
+  std::int64_t particles_, dims_, height_ = 0, width_ = 0;
+  std::vector<Tensor> octaves_;  ///< each C n x channels x height x width
 };
 
 }  // namespace
