@@ -71,7 +71,7 @@ HASHES_OF_KINDS = {
 # Rooms that see records, in files other than these.
 HASHES_BESIDE_RECORDS = {
     "src/app/config.cpp": "settings",
-    "src/app/release_command.cpp": "the paths of the record files, not what they hold",
+    "src/app/place_of_data.cpp": "the paths of the record files, not what they hold",
     "src/app/train_command.cpp": "the release, with its noise",
     "src/app/sample_command.cpp": "the model",
     "src/job/proposal.cpp": "a job's proposal: public settings, and a name of the records",
@@ -214,7 +214,7 @@ def self_test(root):
         ("include/muffle/crypto/masks.hpp", "int my_rank = 0;\n", "crypto/masks.hpp:"),
         ("src/data/shard.cpp", "crc32(0, row, 8);\n", "data/shard.cpp:"),
         ("src/app/evaluate_command.cpp", "work.input = muffle::PublicFile(records);\n", "app/evaluate_command.cpp:"),
-        ("src/app/release_command.cpp", "data::open_shard(records, 0, 1);\n", "app/release_command.cpp: open_shard"),
+        ("src/app/place_of_data.cpp", "data::open_shard(records, 0, 1);\n", "app/place_of_data.cpp: open_shard"),
         ("src/features/block.cpp", "Sha256 all;\n", "features/block.cpp:"),
         ("src/core/CMakeLists.txt", "target_link_libraries(muffle_core PUBLIC muffle::schema)\n", "links schema, which is above"),
         ("src/release/CMakeLists.txt", "target_link_libraries(muffle_release PUBLIC muffle::data)\n", "model/CMakeLists.txt: reaches data"),

@@ -19,6 +19,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
 #include "run_folder.hpp"
+#include "training_records.hpp"
 
 namespace muffle::app {
 namespace {
@@ -128,6 +129,7 @@ void print_summary(const Context& context, bool scored, bool time_is_public, dou
 void run(Context& context) {
   const auto start = std::chrono::steady_clock::now();
   require_held_out(context);
+  require_no_noise_to_match(context);
   release(context);
   round_times(context);
   train(context, context.out / kReleaseFile);

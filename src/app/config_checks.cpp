@@ -118,6 +118,13 @@ std::vector<std::string> contradictions(Config& c, const Stages& stages) {
     c.train.problems(c.model.chosen(), p);
     c.model.chosen().problems(nullptr, of_model);
   }
+  if (stages.train && c.train.match_records) {
+    if (!stages.release) data::problems(c.data, p);
+    p.unless(
+        c.data.shards != data::ShardRule::kPerRank,
+        "train.match = \"records\" has every rank that trains read all records, and with one file a rank "
+        "(data.shards = \"per-rank\") none may: leave it out");
+  }
   const bool model_stands = of_model.empty();
   for (std::string& problem : of_model.take()) p.add(std::move(problem));
   if (stages.sample) synth::problems(c.sample, sample_formats(), p);

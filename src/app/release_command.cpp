@@ -20,43 +20,15 @@
 #include "muffle/model/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
+#include "place_of_data.hpp"
 #include "run_folder.hpp"
 
 namespace muffle::app {
 namespace {
 
-std::filesystem::path plain(const std::filesystem::path& path) {
-  try {
-    const std::filesystem::path full = watched::canonical(path);
-    return full.has_filename() ? full : full.parent_path();
-  } catch (const std::filesystem::filesystem_error& e) {
-    throw IoError(
-        fmt::format("the path '{}' leads nowhere: {}. Check it and your permissions. Nothing was "
-                    "charged or drawn.",
-                    path.string(), e.code().message()));
-  }
-}
-
-/// Of the record files, however their paths are spelt: the hash of their real paths.
-std::string place_of_data(const Config& config) {
-  Sha256 hash;
-  for (const std::string& file : {config.data.features, config.data.labels}) {
-    if (file.empty()) continue;  // unlabelled records, or labels beside them
-    hash.update(PublicBytes(plain(data::resolve_path(config.data, file, 0)).string() + "\n"));
-  }
-  return to_hex(hash.digest());
-}
-
 std::string name_of_data(const Config& config) {
   if (!config.data.generate.empty()) return "generated-" + config.data.generate;
   return "unnamed-" + place_of_data(config).substr(0, 16);
-}
-
-/// What a release follows from: settings, and which files. On root, whose paths are the job's.
-std::string release_hash(const Config& config) {
-  const std::string settings = stage_hash(config, Stage::kRelease);
-  if (!config.data.generate.empty()) return settings;
-  return to_hex(sha256(PublicBytes(settings + "\n" + place_of_data(config))));
 }
 
 /// The record files that settings name, whose texts are written as TOML has them.
@@ -66,7 +38,7 @@ std::string named_file(const std::map<std::string, std::string>& settings, const
     const bool quoted = at != settings.end() && at->second.size() >= 2 && at->second.front() == '"';
     return quoted ? at->second.substr(1, at->second.size() - 2) : std::string();
   };
-  return text(key).empty() ? "" : plain(std::filesystem::path(text("data.dir")) / text(key)).string();
+  return text(key).empty() ? "" : real_path(std::filesystem::path(text("data.dir")) / text(key)).string();
 }
 
 /// What of this configuration is otherwise in the release that lies in its run folder, by what the folder
@@ -113,9 +85,9 @@ std::string other_settings(const Context& context, const release::Artifact& ther
 /// runtime.deadline_s, so that the other ranks, which wait for root, outlast it.
 release::ReleaseOrder release_order(const Context& context, const std::string& hash) {
   const auto& settings = context.config.ledger;
-  const std::filesystem::path out = plain(context.out);
+  const std::filesystem::path out = real_path(context.out);
   release::ReleaseOrder order;
-  order.file = plain(out / kReleaseFile);
+  order.file = real_path(out / kReleaseFile);
   order.statement_json = out / kPrivacyJson;
   order.statement_text = out / kPrivacyText;
   order.config_hash = hash;

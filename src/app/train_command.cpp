@@ -10,6 +10,7 @@
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/trainer.hpp"
 #include "run_folder.hpp"
+#include "training_records.hpp"
 
 namespace muffle::app {
 namespace {
@@ -32,9 +33,16 @@ void train_network(Context& context, const model::NetworkSettings& network,
   comm::HostComm& comm = context.comm;
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
+  const bool reads_records = context.config.train.match_records;
+  data::DataSpec records;
+  if (reads_records) {
+    require_release_of_records(context, release, release_file.string());
+    records = prepare_records(context);
+  }
   comm::Detachment detachment(comm, place.works);
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Heartbeat& heartbeat) {
     place.setup.heartbeat = heartbeat;
+    if (reads_records) place.setup.records = read_training_records(mine, records, heartbeat);
     place.setup.assets = context.config.features.assets(context.config.data.schema);
     train::train(mine, release, release_file.string(), model_file, network, context.config.train, train_hash,
                  context.threads, place.setup);

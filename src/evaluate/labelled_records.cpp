@@ -13,7 +13,6 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kReadBatch = 1000;
 constexpr std::size_t kRecordsABeat = 10'000;  ///< records
 
 std::vector<std::size_t> empty_classes(const std::vector<std::int64_t>& y, std::size_t classes) {
@@ -116,23 +115,7 @@ LabelledRecords read_samples(const std::filesystem::path& path, const schema::Sc
 
 LabelledRecords read_real_records(const data::DataSpec& spec, std::uint64_t limit,
                                   const Heartbeat& heartbeat) {
-  const auto source = data::open_shard(spec, 0, 1);
-  const std::size_t dims = spec.schema.dims(), most = limited(source->shard_size(), limit);
-  LabelledRecords set;
-  set.x.reserve(most * dims);
-  set.y.reserve(most);
-  data::Batch batch;
-  for (std::size_t seen = 0; seen < most; seen += batch.n) {
-    source->next(std::min(kReadBatch, most - seen), batch);
-    if (batch.n == 0) break;
-    beat(heartbeat);
-    for (std::size_t i = 0; i < batch.n; ++i) {
-      if (batch.y[i] == schema::kNoClass) continue;
-      const float* record = batch.x.data() + i * dims;
-      set.x.insert(set.x.end(), record, record + dims);
-      set.y.push_back(batch.y[i]);
-    }
-  }
+  LabelledRecords set = data::read_labelled(spec, limit, heartbeat);
   // Their classes are private: the public text is one for all data.
   if (const auto empty = empty_classes(set.y, spec.schema.classes); !empty.empty()) {
     const std::string& file = spec.labels.empty() ? spec.features : spec.labels;

@@ -9,18 +9,14 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/data/format.hpp"
+#include "muffle/data/labelled_records.hpp"
 #include "muffle/data/settings.hpp"
 #include "muffle/schema/scaling.hpp"
 
 namespace muffle::evaluate {
 
-/// Labelled records in memory, as classifiers are trained on them.
-struct LabelledRecords {
-  std::vector<float> x;         ///< n x dims, row-major, scaled to [0, 1]; of tables: positions
-  std::vector<std::int64_t> y;  ///< n labels in 0..C-1
-
-  std::size_t size() const { return y.size(); }
-};
+/// As classifiers are trained on them.
+using data::LabelledRecords;
 
 /// The first `limit` (0: all) records of synthetic records, scaled to [0, 1]: bytes by 1/255, floats by the
 /// schema's bounds and clamped to them. @throws IoError; DataError: another number of values per record than

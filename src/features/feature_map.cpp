@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "muffle/features/gaussian_features.hpp"
 #include "muffle/features/lift.hpp"
 #include "muffle/features/pairs.hpp"
 
@@ -32,6 +33,10 @@ std::string second_moments_maps() {
 
 std::string tables_maps() {
   return names_where(map_kinds(), [](const MapKind& kind) { return kind.make()->tables(); });
+}
+
+std::string gaussian_maps() {
+  return names_where(map_kinds(), [](const MapKind& kind) { return gaussian_features(*kind.make()); });
 }
 
 std::string counting_maps() {

@@ -157,6 +157,8 @@ class StructuredRff final : public StructuredRffMap {
     return out;
   }
 
+  double length_scale() const override { return length_scale_; }
+
   std::size_t dims() const override { return dims_; }
   std::size_t features() const override { return features_; }
   BlockBound bound() const override {

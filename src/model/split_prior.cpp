@@ -10,7 +10,8 @@ namespace {
 /// theta's cells are equal parts of its log odds, from -9 to 9.
 constexpr double kMostLogOdds = 9.0;
 constexpr std::array<double, 4> kConcentrations{400.0, 60.0, 12.0, 3.0};
-constexpr double kFirstShare = 0.02, kShareStep = 0.01;
+/// Of the shares that laws lie around: a class's share of a spike can be next to one.
+constexpr double kFirstLogOdds = -7.0, kLogOddsStep = 0.125, kLeastShare = 1e-6;
 /// Cells that are narrower than this part of the noise are looked at in their middle alone.
 constexpr double kNarrow = 1e-3;
 /// Further away in units of noise, nothing is likely.
@@ -32,7 +33,7 @@ SplitPrior::SplitPrior() {
   fixed_ = {beta(1, 60), beta(60, 1), beta(1, 8), beta(8, 1), beta(1, 1)};
   for (std::size_t k = 0; k < kAround; ++k) {
     for (std::size_t s = 0; s < kSteps; ++s) {
-      const double share = kFirstShare + kShareStep * static_cast<double>(s);
+      const double share = 1 / (1 + std::exp(-kFirstLogOdds - kLogOddsStep * static_cast<double>(s)));
       around_[k][s] = beta(kConcentrations[k] * share, kConcentrations[k] * (1 - share));
     }
   }
@@ -42,6 +43,9 @@ SplitPrior::Law SplitPrior::beta(double a, double b) const {
   Law log, out;
   for (std::size_t i = 0; i < kCells; ++i)
     log[i] = (a - 1) * std::log(middle_[i]) + (b - 1) * std::log1p(-middle_[i]) + std::log(width_[i]);
+  // At the ends the density may have no bound: its integral.
+  log[0] = a * std::log(width_[0]) - std::log(a) + (b - 1) * std::log1p(-middle_[0]);
+  log[kCells - 1] = b * std::log(width_[kCells - 1]) - std::log(b) + (a - 1) * std::log(middle_[kCells - 1]);
   const double most = *std::max_element(log.begin(), log.end());
   double sum = 0;
   for (std::size_t i = 0; i < kCells; ++i) sum += out[i] = std::exp(log[i] - most);
@@ -63,7 +67,9 @@ SplitPrior::Reading SplitPrior::read(double m, double sd, double expected) const
   }
   const double root = std::sqrt(2 * std::numbers::pi);
   Reading out{};
-  const double at = std::clamp((expected - kFirstShare) / kShareStep, 0.0, static_cast<double>(kSteps - 1));
+  const double share = std::clamp(expected, kLeastShare, 1 - kLeastShare);
+  const double at = std::clamp((std::log(share / (1 - share)) - kFirstLogOdds) / kLogOddsStep, 0.0,
+                               static_cast<double>(kSteps - 1));
   const std::size_t step = std::min(static_cast<std::size_t>(at), kSteps - 2);
   const double beyond = at - static_cast<double>(step);
   for (std::size_t i = 0; i < kCells; ++i) {

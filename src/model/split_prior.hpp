@@ -24,7 +24,7 @@ class SplitPrior {
   Reading read(double m, double sd, double expected) const;
 
  private:
-  static constexpr std::size_t kFixed = 5, kAround = 4, kSteps = 97;
+  static constexpr std::size_t kFixed = 5, kAround = 4, kSteps = 113;
   using Law = std::array<double, kCells>;  ///< of each cell of theta: its probability
 
   Law beta(double a, double b) const;
@@ -32,7 +32,7 @@ class SplitPrior {
   std::array<double, kCells + 1> edge_;
   Law width_, middle_;
   std::array<Law, kFixed> fixed_;
-  std::array<std::array<Law, kSteps>, kAround> around_;  ///< at shares 0.02, 0.03, ..., 0.98
+  std::array<std::array<Law, kSteps>, kAround> around_;  ///< at shares of log odds -7, -6.875, ..., 7
 };
 
 }  // namespace muffle::model

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "spikes.hpp"
 #include "split_prior.hpp"
 
 namespace muffle::model {
@@ -89,6 +91,76 @@ struct Column {
   }
 };
 
+/// What a pass found out about each node's split.
+struct Told {
+  std::vector<SplitPrior::Weights> laws;  ///< how likely it came from which
+  std::vector<double> evidence;           ///< its logarithm, of all laws together
+
+  explicit Told(const DyadicTree& tree) : laws(tree.nodes.size()), evidence(tree.nodes.size(), 0.0) {}
+};
+
+/// Splits the records of every node by what was counted, from the root downwards.
+Told split_records(Column& column, const SplitPrior& prior, const std::vector<SplitPrior::Weights>& weights) {
+  const DyadicTree& tree = *column.known.tree;
+  Told told(tree);
+  // Depth by depth: a split looks at its neighbours' records.
+  for (std::size_t depth = 0; depth < tree.levels; ++depth) {
+    for (std::size_t v = 0; v < tree.nodes.size(); ++v) {
+      const DyadicTree::Node& node = tree.nodes[v];
+      if (node.depth != depth || node.is_cell()) continue;
+      const double own = std::max(column.law.nodes[v], 1e-6);
+      const double p = column.seen.precision[node.left], q = column.seen.precision[node.right];
+      double mean = own / 2, sd = kMostNoise;
+      if (p + q > 0) {
+        mean = (column.seen.counts[node.left] * p + (own - column.seen.counts[node.right]) * q) / (p + q);
+        sd = std::clamp(1 / (std::sqrt(p + q) * own), kLeastNoise, kMostNoise);
+      }
+      const SplitPrior::Reading reading = prior.read(mean / own, sd, column.expected(v, own));
+      double evidence = 1e-300, share = 0;
+      for (std::size_t k = 0; k < SplitPrior::kLaws; ++k) {
+        evidence += weights[depth][k] * reading.evidence[k];
+        share += weights[depth][k] * reading.share[k];
+      }
+      for (std::size_t k = 0; k < SplitPrior::kLaws; ++k)
+        told.laws[v][k] = weights[depth][k] * reading.evidence[k] / evidence;
+      told.evidence[v] = std::log(evidence);
+      column.law.nodes[node.left] = own * share / evidence;
+      column.law.nodes[node.right] = own - column.law.nodes[node.left];
+    }
+  }
+  return told;
+}
+
+/// How often a node of each depth is a spike, if none above it is: by the nodes that tell.
+class SpikeShares {
+ public:
+  explicit SpikeShares(std::size_t depths) : of_(depths, kFirst), found_(depths, 0.0), looked_(depths, 0.0) {}
+
+  const std::vector<double>& of() const { return of_; }
+  void add(const Column& column, const Spikes::Chances& chances) {
+    const std::vector<DyadicTree::Node>& nodes = column.known.tree->nodes;
+    for (std::size_t v = 0; v < nodes.size(); ++v) {
+      if (nodes[v].is_cell() || column.law.nodes[v] * std::sqrt(column.seen.precision[v]) < kTells) continue;
+      found_[nodes[v].depth] += chances.reached[v] * chances.here[v];
+      looked_[nodes[v].depth] += chances.reached[v];
+    }
+  }
+  void learn() {
+    const double found = std::accumulate(found_.begin(), found_.end(), 0.0),
+                 looked = std::accumulate(looked_.begin(), looked_.end(), 0.0);
+    const double shared = (found + kFirst) / (looked + 1);
+    for (std::size_t depth = 0; depth < of_.size(); ++depth)
+      of_[depth] = std::clamp((found_[depth] + kGuessed * shared) / (looked_[depth] + kGuessed), 1e-4, 0.9);
+    std::ranges::fill(found_, 0.0);
+    std::ranges::fill(looked_, 0.0);
+  }
+
+ private:
+  /// A node of fewer standard deviations of records says nothing. What a depth takes from all: so many nodes.
+  static constexpr double kFirst = 0.1, kTells = 2.0, kGuessed = 3.0;
+  std::vector<double> of_, found_, looked_;
+};
+
 SplitPrior::Weights normalised(SplitPrior::Weights weights) {
   double sum = 0;
   for (const double w : weights) sum += w;
@@ -124,39 +196,33 @@ std::vector<TreeLaw> tree_laws(const std::vector<TreeCounts>& columns, const Hea
     all.emplace_back(column);
     depths = std::max(depths, column.tree->levels);
   }
+  std::vector<Spikes> spikes;
+  for (const Column& column : all)
+    spikes.emplace_back(*column.known.tree, column.seen.counts, column.seen.precision);
+  std::vector<Spikes::Chances> chances(all.size());
+  SpikeShares spike_shares(depths);
   SplitPrior::Weights even;
   even.fill(1.0 / SplitPrior::kLaws);
   std::vector<SplitPrior::Weights> weights(depths, even);
   for (int pass = 0; pass < kPasses; ++pass) {
     beat(heartbeat);
     std::vector<SplitPrior::Weights> seen(depths, SplitPrior::Weights{});
-    for (Column& column : all) {
-      const DyadicTree& tree = *column.known.tree;
-      // Depth by depth: a split looks at its neighbours' records.
-      for (std::size_t depth = 0; depth < tree.levels; ++depth) {
-        for (std::size_t v = 0; v < tree.nodes.size(); ++v) {
-          const DyadicTree::Node& node = tree.nodes[v];
-          if (node.depth != depth || node.is_cell()) continue;
-          const double own = std::max(column.law.nodes[v], 1e-6);
-          const double p = column.seen.precision[node.left], q = column.seen.precision[node.right];
-          double mean = own / 2, sd = kMostNoise;
-          if (p + q > 0) {
-            mean = (column.seen.counts[node.left] * p + (own - column.seen.counts[node.right]) * q) / (p + q);
-            sd = std::clamp(1 / (std::sqrt(p + q) * own), kLeastNoise, kMostNoise);
-          }
-          const SplitPrior::Reading reading = kPrior.read(mean / own, sd, column.expected(v, own));
-          double evidence = 1e-300, share = 0;
-          for (std::size_t k = 0; k < SplitPrior::kLaws; ++k) {
-            evidence += weights[depth][k] * reading.evidence[k];
-            share += weights[depth][k] * reading.share[k];
-          }
-          for (std::size_t k = 0; k < SplitPrior::kLaws; ++k)
-            seen[depth][k] += weights[depth][k] * reading.evidence[k] / evidence;
-          column.law.nodes[node.left] = own * share / evidence;
-          column.law.nodes[node.right] = own - column.law.nodes[node.left];
-        }
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      const std::vector<DyadicTree::Node>& nodes = all[j].known.tree->nodes;
+      const Told told = split_records(all[j], kPrior, weights);
+      // A law that is like another has that one's spikes.
+      if (all[j].known.like.empty()) {
+        chances[j] = spikes[j].chances(all[j].law.nodes, told.evidence, spike_shares.of());
+        spike_shares.add(all[j], chances[j]);
+      }
+      for (std::size_t v = 0; v < nodes.size(); ++v) {
+        if (nodes[v].is_cell()) continue;
+        const double split = chances[j].here.empty() ? 1.0 : chances[j].reached[v] * (1 - chances[j].here[v]);
+        for (std::size_t k = 0; k < SplitPrior::kLaws; ++k)
+          seen[nodes[v].depth][k] += split * told.laws[v][k];
       }
     }
+    spike_shares.learn();
     SplitPrior::Weights shared;
     shared.fill(0.5);
     for (const SplitPrior::Weights& of : seen) {
@@ -170,7 +236,10 @@ std::vector<TreeLaw> tree_laws(const std::vector<TreeCounts>& columns, const Hea
     }
   }
   std::vector<TreeLaw> out;
-  for (Column& column : all) out.push_back(std::move(column.law));
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    if (!chances[j].here.empty()) all[j].law.nodes = spikes[j].mean(all[j].law.nodes, chances[j]);
+    out.push_back(std::move(all[j].law));
+  }
   return out;
 }
 

@@ -156,6 +156,31 @@ ColumnDistance by_function(std::size_t j, const NoisyTree& tree, const schema::C
   return out;
 }
 
+/// How far samples lie from the release's counts, and what its noise makes of that.
+void beside_noise(const PublicMaterial& m, const std::vector<ColumnDistance>& distances, Page& page) {
+  const bool any_learned =
+      std::ranges::any_of(distances, [](const ColumnDistance& d) { return d.known_to.has_value(); });
+  TextTable table{{"column", "samples from the release", "of which the noise alone makes"}, {}};
+  if (any_learned) table.header.emplace_back("known to");
+  table.header.emplace_back("missing (samples)");
+  for (const ColumnDistance& d : distances) {
+    if (table.rows.size() == kMostListed) break;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {m.samples->columns[d.column].name, fmt::format("{:.3f}", d.distance),
+           fmt::format("{:.3f}", d.by_noise)};
+    if (any_learned) row.push_back(d.known_to ? fmt::format("{:.3f}", *d.known_to) : "-");
+    row.push_back(missing_share(*m.samples, d.column));
+  }
+  page.table(table);
+  const std::string_view learned =
+      "Of columns with learned bins, which have a number under 'known to', the farthest difference of the "
+      "distribution functions (Kolmogorov and Smirnov's): the release counts a tree of ranges, whose levels "
+      "together tell the share of records below any value. 'Known to': in 95 of 100 releases its noise moves "
+      "that share by no more, wherever one looks. ";
+  page.note(fmt::format("Total variation: 0 the same, 1 nothing in common. {}The farthest first.",
+                        any_learned ? learned : std::string_view()));
+}
+
 }  // namespace
 
 std::vector<ColumnDistance> released_distances(const PublicMaterial& m) {
@@ -207,23 +232,7 @@ void public_columns(const PublicMaterial& m, Page& page) {
             "part only of a count has no band. A band as high as the chart says that noise is all there "
             "is; a bar far outside of its band says that the model departs from the release.");
   if (!distances.empty()) {
-    TextTable table{{"column", "samples from the release", "of which the noise alone makes", "known to",
-                     "missing (samples)"},
-                    {}};
-    for (const ColumnDistance& d : distances) {
-      if (table.rows.size() == kMostListed) break;
-      table.rows.push_back({m.samples->columns[d.column].name, fmt::format("{:.3f}", d.distance),
-                            fmt::format("{:.3f}", d.by_noise),
-                            d.known_to ? fmt::format("{:.3f}", *d.known_to) : "-",
-                            missing_share(*m.samples, d.column)});
-    }
-    page.table(table);
-    page.note(
-        "Total variation: 0 the same, 1 nothing in common. Of columns with learned bins, which have a "
-        "number under 'known to', the farthest difference of the distribution functions (Kolmogorov and "
-        "Smirnov's): the release counts a tree of ranges, whose levels together tell the share of records "
-        "below any value. 'Known to': in 95 of 100 releases its noise moves that share by no more, "
-        "wherever one looks. The farthest first.");
+    beside_noise(m, distances, page);
     if (m.artifact().adjacency == privacy::Adjacency::kAddRemoveOne)
       page.note(
           "Shares are of the number of records that the release's noisy counts say; the noise of that number "

@@ -33,11 +33,16 @@ std::vector<std::pair<std::string, Tensor>> tensors_of(const model::Generator& g
     out.emplace_back("adam.mean/" + p.key(), adam.exp_avg());
     out.emplace_back("adam.square/" + p.key(), adam.exp_avg_sq());
   }
-  for (std::size_t b = 0; b < objective.averages().size(); ++b) {
-    for (const auto& [name, tensor] : objective.averages()[b].tensors())
-      out.emplace_back(fmt::format("average.{}/{}", name, b), tensor);
-  }
+  for (auto& named : objective.tensors()) out.push_back(std::move(named));
   return out;
+}
+
+std::unique_ptr<Objective> make_objective(Problem problem, ObjectiveOptions options, std::uint64_t seed,
+                                          const std::shared_ptr<model::TensorCollective>& collective) {
+  if (problem.records)
+    return std::make_unique<RecordsObjective>(std::move(*problem.records), std::move(options), seed,
+                                              collective);
+  return std::make_unique<SumsObjective>(std::move(problem.maps), std::move(options), collective);
 }
 
 }  // namespace
@@ -50,9 +55,10 @@ DataParallel::DataParallel(const model::NetworkSettings& network, const schema::
       device_(problem.device),
       collective_(std::move(collective)),
       generator_(network.build(schema, spec.seed, collective_)),
-      objective_(std::move(problem.maps),
-                 {spec.unbiased, spec.stratified, spec.average_rate, class_share_, spec.credible},
-                 collective_),
+      objective_(
+          make_objective(std::move(problem),
+                         {spec.unbiased, spec.stratified, spec.average_rate, class_share_, spec.credible},
+                         spec.seed, collective_)),
       reducer_((generator_->to(device_), generator_->parameters()), collective_),
       optimizer_(generator_->parameters(),
                  torch::optim::AdamOptions(spec.learning_rate).betas({spec.beta1, 0.999})) {}
@@ -76,7 +82,7 @@ Tensor DataParallel::enqueue(const Tensor& codes, const Tensor& labels, const Te
   reducer_.zero();
   const Tensor records = generator_->forward(codes, labels);
   const Tensor seen =
-      objective_.enqueue_backward(records, labels, static_cast<std::int64_t>(spec_.batch), stop_request);
+      objective_->enqueue_backward(records, labels, static_cast<std::int64_t>(spec_.batch), stop_request);
   reducer_.reduce();
   return seen;
 }
@@ -96,10 +102,10 @@ double DataParallel::step(bool wish_to_stop) {
   }
   Objective::Seen seen{};
   if (graph_ != nullptr) {
-    seen = objective_.read(graph_->replay(batch.codes, batch.labels, wish_to_stop, learning_rate_));
+    seen = objective_->read(graph_->replay(batch.codes, batch.labels, wish_to_stop, learning_rate_));
   } else {
     const Tensor stop_request = torch::full({1}, wish_to_stop ? 1.0 : 0.0, batch.codes.options());
-    seen = objective_.read(enqueue(batch.codes, batch.labels, stop_request));
+    seen = objective_->read(enqueue(batch.codes, batch.labels, stop_request));
     ++eager_steps_;
   }
   const double loss = seen.loss;
@@ -128,7 +134,7 @@ double DataParallel::take_statistics(std::uint64_t batch) {
   set_momentum(*generator_, model::SyncBatchNorm::kMomentum);
   generator_->eval();
   const double loss =
-      objective_.loss(generator_->forward(b.codes, b.labels), b.labels, static_cast<std::int64_t>(batch));
+      objective_->loss(generator_->forward(b.codes, b.labels), b.labels, static_cast<std::int64_t>(batch));
   generator_->train();
   return loss;
 }
@@ -155,7 +161,7 @@ Checkpoint DataParallel::checkpoint() const {
   c.step = step_;
   // The optimizer has no const way to its state; nothing is changed.
   auto& optimizer = const_cast<torch::optim::Adam&>(optimizer_);
-  for (const auto& [name, tensor] : tensors_of(*generator_, optimizer, objective_)) {
+  for (const auto& [name, tensor] : tensors_of(*generator_, optimizer, *objective_)) {
     require(tensor.scalar_type() == torch::kFloat32, fmt::format("{} is no float32 tensor", name));
     const Tensor host = tensor.to(torch::kCPU).contiguous();
     const auto* numbers = host.data_ptr<float>();
@@ -170,7 +176,7 @@ Checkpoint DataParallel::checkpoint() const {
 
 void DataParallel::resume(const Checkpoint& checkpoint) {
   const torch::NoGradGuard no_grad;
-  const auto tensors = tensors_of(*generator_, optimizer_, objective_);
+  const auto tensors = tensors_of(*generator_, optimizer_, *objective_);
   const auto refuse = [&](const std::string& what) {
     throw ProtocolError(fmt::format(
         "the checkpoint of step {} is of another training: {}. Remove it to train from the beginning",
@@ -193,7 +199,7 @@ void DataParallel::resume(const Checkpoint& checkpoint) {
   }
   for (const auto& p : generator_->parameters())
     adam_state(optimizer_, p).step(static_cast<std::int64_t>(checkpoint.step));
-  for (ResidualAverage& average : objective_.averages()) average.set_steps(checkpoint.step);
+  objective_->set_steps(checkpoint.step);
   step_ = checkpoint.step;
 }
 

@@ -1,44 +1,27 @@
 #include "muffle/train/objective.hpp"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "backward_here.hpp"
 #include "muffle/core/error.hpp"
-
-#ifdef MUFFLE_TORCH_CUDA
-#include <c10/core/AutogradState.h>
-#endif
 
 namespace muffle::train {
 
 using torch::Tensor;
 
-namespace {
+Objective::Seen Objective::read(const Tensor& seen) const {
+  collective_->wait();
+  const Tensor host = seen.cpu();
+  return {host[0].item<double>(), host[1].item<double>() > 0.5};
+}
 
-/// While it lives, this thread's backward passes run on it alone. Of a pass on a GPU LibTorch would have a
-/// thread of its own run all: then sums over ranks would start there, on another thread than all else of a
-/// rank, and could not end a recording that began here; ranks that are threads of one process would wait for
-/// each other on it for ever.
-class BackwardHere {
-#ifdef MUFFLE_TORCH_CUDA
- public:
-  BackwardHere() { state().set_multithreading_enabled(false); }
-  ~BackwardHere() { state().set_multithreading_enabled(before_); }
-  BackwardHere& operator=(BackwardHere&&) = delete;
-
- private:
-  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
-  bool before_ = state().get_multithreading_enabled();
-#endif
-};
-
-}  // namespace
-
-Objective::Objective(std::vector<Matching> maps, ObjectiveOptions options,
-                     std::shared_ptr<model::TensorCollective> collective)
-    : maps_(std::move(maps)), options_(options), collective_(std::move(collective)) {
+SumsObjective::SumsObjective(std::vector<Matching> maps, ObjectiveOptions options,
+                             std::shared_ptr<model::TensorCollective> collective)
+    : Objective(std::move(collective)), maps_(std::move(maps)), options_(std::move(options)) {
   require(!maps_.empty(), "there is nothing to match: this is a bug in muffle.");
   for (const Matching& map : maps_) {
     if (map.target.dim() == 2) classes_ = std::max(classes_, map.target.size(0));
@@ -65,8 +48,8 @@ Objective::Objective(std::vector<Matching> maps, ObjectiveOptions options,
   }
 }
 
-Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                    const Tensor& stop_request) const {
+SumsObjective::Matched SumsObjective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
+                                            const Tensor& stop_request) const {
   Matched m;
   std::vector<Tensor> parts;
   for (const Matching& map : maps_) {
@@ -80,7 +63,7 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
                       .index_add_(0, labels.clamp_max(classes_ - 1), torch::ones({labels.size(0)}, options)));
   parts.push_back(stop_request.to(options));
   Tensor all = torch::cat(parts);
-  collective_->all_reduce_sum(all);
+  collective().all_reduce_sum(all);
   std::int64_t at = 0;
   Tensor loss = torch::zeros({}, all.options().dtype(torch::kFloat64));
   for (std::size_t b = 0; b < maps_.size(); ++b) {
@@ -95,13 +78,7 @@ Objective::Matched Objective::match(const Tensor& x, const Tensor& labels, std::
   return m;
 }
 
-Objective::Seen Objective::read(const Tensor& seen) const {
-  collective_->wait();
-  const Tensor host = seen.cpu();
-  return {host[0].item<double>(), host[1].item<double>() > 0.5};
-}
-
-Tensor Objective::credible_part(const Matched& m, std::size_t map, double batch) const {
+Tensor SumsObjective::credible_part(const Matched& m, std::size_t map, double batch) const {
   const Tensor& mean = m.mean[map];
   const Tensor n = mean.size(0) == classes_ ? m.counts : torch::full_like(mean.narrow(1, 0, 1), batch);
   // Of n records of norm 1 among the batch's.
@@ -111,8 +88,8 @@ Tensor Objective::credible_part(const Matched& m, std::size_t map, double batch)
   return (1.0 - (sampling + maps_[map].noise_square) / distance.clamp_min(1e-30)).clamp_min(0.0);
 }
 
-Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                   const Tensor& stop_request) {
+Tensor SumsObjective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
+                                       const Tensor& stop_request) {
   const Matched m = match(x, labels, batch, stop_request);
   const auto b = static_cast<double>(batch);
   std::vector<Tensor> gradients;
@@ -134,9 +111,22 @@ Tensor Objective::enqueue_backward(const Tensor& x, const Tensor& labels, std::i
   return m.seen;
 }
 
-double Objective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
+double SumsObjective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
   return read(match(x.detach(), labels, batch, torch::zeros({1}, x.options().requires_grad(false))).seen)
       .loss;
+}
+
+void SumsObjective::set_steps(std::uint64_t steps) {
+  for (ResidualAverage& average : averages_) average.set_steps(steps);
+}
+
+std::vector<std::pair<std::string, Tensor>> SumsObjective::tensors() const {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (std::size_t b = 0; b < averages_.size(); ++b) {
+    for (const auto& [name, tensor] : averages_[b].tensors())
+      out.emplace_back(fmt::format("average.{}/{}", name, b), tensor);
+  }
+  return out;
 }
 
 }  // namespace muffle::train

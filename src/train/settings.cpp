@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "muffle/features/gaussian_features.hpp"
 #include "muffle/model/moments_model.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/twin_kind.hpp"
@@ -41,6 +42,9 @@ void declare_ranks(settings::Keys& keys, comm::RankWish& ranks) {
   };
   keys.add(std::move(key));
 }
+
+/// All pairs of a step's records are in memory, some times over.
+constexpr std::size_t kMostRecordsOfAStep = 16384;
 
 constexpr settings::Range kLossWeights{1e-9, 1e9};
 
@@ -134,6 +138,10 @@ void Settings::declare(settings::Keys& keys) {
   keys.texts("loss_weights", loss_weights, "[\"product=0.1\"]",
              "what maps count in the objective; others: the square of their weight in the release",
              wrong_loss_weight);
+  keys.choice<bool>(
+      "match", match_records, {{"sums", false}, {"records", true}},
+      "what the network is compared with; records: with the records themselves by the maps' exact kernels, "
+      "NOT PRIVATE, of a release by --insecure-no-noise alone");
   keys.stage(kRuntime);
   keys.count("checkpoint_every", checkpoint_every, 0, kMostSteps,
              "a checkpoint after every so many steps; 0: by time alone");
@@ -159,6 +167,17 @@ void Settings::problems(const model::GeneratorSettings& generator, settings::Pro
   p.unless(
       from_moments || !keep_trained,
       "train.keep = \"trained\" is said of a training with train.init = \"moments\": others have no choice");
+  if (!match_records) return;
+  p.unless(generator.network() != nullptr,
+           fmt::format("train.match = \"records\" trains a network, so model.generator must be {}",
+                       model::networks()));
+  p.unless(!from_moments && average_rate == 0 && !credible && !cuda_graph,
+           "train.match = \"records\" compares records without noise, step by step: leave train.init, "
+           "train.average_rate, train.credible and train.cuda_graph at their defaults");
+  p.unless(
+      batch <= kMostRecordsOfAStep,
+      fmt::format("train.match = \"records\" compares all pairs of a batch: train.batch may be {} at most",
+                  kMostRecordsOfAStep));
 }
 
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
@@ -189,6 +208,7 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   relaxed_problems(network, maps, *this, p);
   choice_problems(*this, maps, p);
   loss_weight_problems(*this, maps, p);
+  kernel_problems(*this, maps, p);
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
   if (moments == nullptr) return;
@@ -228,6 +248,17 @@ void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap
            fmt::format("train.choose_every compares generated records in the features of the proxy, and the "
                        "map \"{}\" (kind \"{}\") has none of them: use one with kind = {}",
                        proxy->name, proxy->map->kind(), model::trainable_maps()));
+}
+
+void kernel_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                     settings::Problems& p) {
+  if (!spec.match_records) return;
+  for (const std::size_t b : matched_maps(maps, spec.from_moments))
+    p.unless(
+        features::gaussian_features(*maps[b].map) != nullptr,
+        fmt::format("train.match = \"records\" compares records by Gaussian kernels, which the map \"{}\" "
+                    "(kind \"{}\") does not stand for: use maps with kind = {}",
+                    maps[b].name, maps[b].map->kind(), features::gaussian_maps()));
 }
 
 std::vector<std::size_t> matched_maps(const std::vector<features::NamedMap>& maps, bool from_moments) {
@@ -309,6 +340,14 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
   if (spec.choose_every > 0) out.memory += choice_memory(plan, size);
   out.step_embedding = 4 * (columns + classes);
+  if (spec.match_records) {
+    // The records as they are read and in a tensor; their step's, with the generated ones of all ranks; of
+    // each kernel a rank's pairs with both, and what the gradient needs of them.
+    out.memory += 2 * 4 * plan.records * d + 4 * spec.batch * (2 * d + batch * (3 + 4 * maps.size()));
+    out.step_flops = 3.0 * 2 * 2 * static_cast<double>(spec.batch) * static_cast<double>(spec.batch) *
+                     static_cast<double>(d);
+    out.step_embedding = 4 * spec.batch * (d + 1);
+  }
   out.step_batch_norm = 8 * (4 * size.normed_features + size.norms);
   out.step_gradients = 4 * size.parameters;
   out.step_wire = out.step_embedding + out.step_batch_norm + out.step_gradients;

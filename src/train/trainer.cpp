@@ -17,6 +17,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
+#include "muffle/features/gaussian_features.hpp"
 #include "muffle/model/twin_kind.hpp"
 #include "muffle/train/data_parallel.hpp"
 
@@ -76,6 +77,11 @@ class Training {
       settings::Problems problems;
       relaxed_problems(architecture, release_.maps, spec_, problems);
       choice_problems(spec_, release_.maps, problems);
+      kernel_problems(spec_, release_.maps, problems);
+      if (spec_.match_records && (release_.is_private || !release_.without_noise))
+        problems.add(
+            "train.match = \"records\" trains on the records themselves, and the release has noise: a model "
+            "that is made of it must not have seen them");
       problems.throw_if_any("the network cannot be trained on this release");
     });
     if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
@@ -193,18 +199,40 @@ class Training {
     settings::Problems problems;
     loss_weight_problems(spec_, release_.maps, problems);
     if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
-    for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
-      MatchedMap map = match_map(release_, b, target, placement_.device);
-      for (double& w : map.matching.weights) w *= loss_weight(spec_, release_.maps[b]);
-      problem.maps.push_back(std::move(map.matching));
+    const std::vector<std::size_t> matched = matched_maps(release_.maps, /*from_moments=*/false);
+    if (spec_.match_records) {
+      problem.records = records_to_match(matched, target);
+    } else {
+      for (const std::size_t b : matched) {
+        MatchedMap map = match_map(release_, b, target, placement_.device);
+        for (double& w : map.matching.weights) w *= loss_weight(spec_, release_.maps[b]);
+        problem.maps.push_back(std::move(map.matching));
+      }
     }
-    if (problem.maps.empty()) {
+    if (matched.empty()) {
       throw ConfigError(
           fmt::format("training a network needs a release with a feature map that it can be trained on, and "
                       "this one has none: release one with kind = {}",
                       model::trainable_maps()));
     }
     return problem;
+  }
+
+  /// The records in place of their sums, with the kernels and weights of these maps.
+  RecordsToMatch records_to_match(const std::vector<std::size_t>& maps, const release::Target& target) const {
+    require(setup_.records != nullptr && !setup_.records->labels.empty(),
+            "a training on records was given none: this is a bug in muffle.");
+    RecordsToMatch out;
+    for (const std::size_t b : maps) {
+      const features::NamedMap& map = release_.maps[b];
+      std::vector<double> weights = map.labelled ? target.column_weight : std::vector<double>{1.0};
+      for (double& w : weights) w *= w * loss_weight(spec_, map);
+      out.kernels.push_back({features::gaussian_features(*map.map)->length_scale(), std::move(weights)});
+    }
+    const auto dims = static_cast<std::int64_t>(release_.schema.dims());
+    out.x = torch::tensor(setup_.records->x, torch::kFloat32).view({-1, dims}).to(placement_.device);
+    out.labels = torch::tensor(setup_.records->labels, torch::kInt64).to(placement_.device);
+    return out;
   }
 
   void step_to_the_end(CheckpointKeeper& checkpoints, Curves& curves) {

@@ -173,6 +173,26 @@ TEST(ConfigMaps, TheClosedFormNeedsMomentsItCanDrawFrom) {
   EXPECT_THAT(problem({"model.plain_share=nan"}), HasSubstr("plain_share"));
 }
 
+TEST(ConfigMaps, RecordsAreMatchedByGaussianKernelsAlone) {
+  const auto problem = [&](std::vector<std::string> set, Stages stages = Stages::all()) {
+    set.emplace_back("train.match=records");
+    return problem_with({kMain, {}, std::move(set), {}}, stages);
+  };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({"map.fast.kind=structured-rff", "map.fast.count=200"}), "");
+  EXPECT_THAT(problem({"map.other.kind=hermite-sum"}),
+              AllOf(HasSubstr("Gaussian kernels"), HasSubstr("\"other\"")));
+  EXPECT_THAT(problem({"model.generator=moments"}), HasSubstr("trains a network"));
+  for (const char* other : {"train.average_rate=0.1", "train.credible=true", "train.cuda_graph=true"})
+    EXPECT_THAT(problem({other}), HasSubstr("without noise")) << other;
+  EXPECT_THAT(problem({"train.batch=20000"}), HasSubstr("all pairs"));
+  EXPECT_THAT(problem({"data.shards=per-rank", "data.features=x-{rank}", "data.labels=y-{rank}"}),
+              HasSubstr("train.match"));
+  const Stages train{.train = true};
+  EXPECT_EQ(problem({}, train), "");
+  EXPECT_THAT(problem({"data.features=\"\""}, train), HasSubstr("data.features"));
+}
+
 TEST(ConfigMaps, AStartFromTheClosedFormNeedsItsThreeMaps) {
   const std::string start = shipped("fashion-mnist-init.toml");
   const auto problem = [&](std::vector<std::string> set) {

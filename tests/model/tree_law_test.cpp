@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "model/spikes.hpp"
 #include "model/split_prior.hpp"
 #include "muffle/core/philox.hpp"
 
@@ -70,7 +71,7 @@ TEST(TreeLaw, NodesAddUpAndNoneIsNegative) {
                   1e-6);
     }
   }
-  EXPECT_DOUBLE_EQ(laws[0].nodes[0], 2000.0);
+  EXPECT_NEAR(laws[0].nodes[0], 2000.0, 1e-9);
 }
 
 TEST(TreeLaw, UnderNoiseHeavyTailsAndSpikesAreStillThere) {
@@ -125,6 +126,68 @@ TEST(TreeLaw, ALawIsLikeTheOneThatItIsThoughtToBeLikeWhereNoiseHidesIt) {
   EXPECT_LT(with, 0.75 * by_itself);
 }
 
+/// Means over releases: noise is a fiftieth of all records, and four times what lies beside the spike.
+TEST(TreeLaw, AValueThatNearlyAllRecordsHaveKeepsThem) {
+  constexpr int kNoises = 10;
+  for (const std::size_t at : {0u, 77u, 199u}) {
+    std::vector<double> cells(200, 25.0 / 199);
+    cells[at] = 4975;
+    const DyadicTree tree(cells.size());
+    double kept = 0;
+    for (std::uint64_t seed = 1; seed <= kNoises; ++seed)
+      kept += tree_laws({observed(tree, cells, 100, seed)}, {}).front().nodes[tree.leaf[at]] / kNoises;
+    EXPECT_GT(kept, 4900) << at;
+  }
+}
+
+TEST(TreeLaw, WhatIsPlainlyBesideASpikeStaysThere) {
+  constexpr int kNoises = 10;
+  std::vector<double> cells(200, 0.0);
+  cells[0] = 4000;
+  for (std::size_t x = 100; x < 150; ++x) cells[x] = 20;
+  const DyadicTree tree(cells.size());
+  double spike = 0, upper = 0;
+  for (std::uint64_t seed = 1; seed <= kNoises; ++seed) {
+    const TreeLaw law = tree_laws({observed(tree, cells, 100, seed)}, {}).front();
+    spike += law.nodes[tree.leaf[0]] / kNoises;
+    for (std::size_t x = 100; x < 150; ++x) upper += law.nodes[tree.leaf[x]] / kNoises;
+  }
+  EXPECT_NEAR(spike, 4000, 60);
+  EXPECT_NEAR(upper, 1000, 60);
+}
+
+TEST(Spikes, ASplitOfTwoCellsIsWeighedAsBayesSays) {
+  const DyadicTree tree(2);
+  const double p = 0.0004, q = 0.0003, split = -1.3, before = 0.2;
+  const std::vector<double> precision{p + q, p, q};
+  const auto chances_of = [&](double left, double right) {
+    const std::vector<double> counts{left + right, left, right};
+    return Spikes(tree, counts, precision).chances({100, 60, 40}, {split, 0, 0}, {before}).here[0];
+  };
+  const auto expected = [&](double left, double right) {
+    const double one = before * (std::exp(left) + std::exp(right)) / 2;
+    return one / (one + (1 - before) * std::exp(split));
+  };
+  // All 100 left: the halves' counts, 90 and 5, are 10 and 5 off; all right: 90 and 95. How far the counts'
+  // sum is from 100 says nothing of the split.
+  const double sum_off = 5 * 5 / (1 / p + 1 / q);
+  const double left = -(10 * 10 * p + 5 * 5 * q - sum_off) / 2,
+               right = -(90 * 90 * p + 95 * 95 * q - sum_off) / 2;
+  EXPECT_NEAR(chances_of(90, 5), expected(left, right), 1e-12);
+  // Counts that nothing makes likely: beyond what is possible three standard deviations count.
+  EXPECT_NEAR(chances_of(900, -700), expected(-4.5, -1e9), 1e-12);
+
+  const std::vector<double> counts{95, 90, 5};
+  const Spikes spikes(tree, counts, precision);
+  const Spikes::Chances chances = spikes.chances({100, 60, 40}, {split, 0, 0}, {before});
+  const double here = chances.here[0];
+  EXPECT_NEAR(chances.reached[1], 1 - here, 1e-12);
+  const std::vector<double> mean = spikes.mean({100, 60, 40}, chances);
+  const double in_left = std::exp(left) / (std::exp(left) + std::exp(right));
+  EXPECT_NEAR(mean[1], here * 100 * in_left + (1 - here) * 60, 1e-9);
+  EXPECT_NEAR(mean[1] + mean[2], 100, 1e-9);
+}
+
 TEST(TreeLaw, TheVarianceOfARangeIsThatOfItsNodes) {
   const DyadicTree tree(8);
   const TreeLaw law = tree_laws({observed(tree, std::vector<double>(8, 10.0), 2, 1)}, {}).front();
@@ -132,6 +195,15 @@ TEST(TreeLaw, TheVarianceOfARangeIsThatOfItsNodes) {
   EXPECT_NEAR(law.variance(tree, 0, 1), 4.0, 1e-9);
   EXPECT_NEAR(law.variance(tree, 2, 4), 8.0 / 3, 1e-9);
   EXPECT_NEAR(law.variance(tree, 0, 7), 16.0 / 7 + 8.0 / 3 + 4, 1e-9);
+}
+
+TEST(SplitPrior, WhatIsExpectedCanBeNextToNothing) {
+  const SplitPrior prior;
+  for (const double share : {0.001, 0.01, 0.5, 0.999}) {
+    const SplitPrior::Reading reading = prior.read(0.5, 1000.0, share);  // nothing was counted
+    for (std::size_t k = 5; k < 9; ++k)
+      EXPECT_NEAR(reading.share[k] / reading.evidence[k], share, 0.1 * share) << "law " << k;
+  }
 }
 
 /// The integrals over the cells of theta, by many points in each.

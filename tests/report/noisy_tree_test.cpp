@@ -179,5 +179,43 @@ TEST(NoiseFindings, ALearnedColumnIsJudgedByItsDistributionFunction) {
       << as_released.first[1];
 }
 
+/// What the columns' section says of 64 values, 300 records of each.
+std::string columns_of_a_release(bool learned) {
+  const release::NoisyTables tree = tree_release(std::vector<double>(64, 300.0), 0, false, 40.0, 11);
+  release::NoisyTables all = tree;
+  if (!learned) {
+    all.tables = {tree.tables.back()};  // every value by itself
+    all.tables.front().groups.clear();
+    all.grid_cells.clear();
+  }
+  std::vector<double> edges;
+  for (int e = 0; e <= 64; ++e) edges.push_back(e);
+  PublicMaterial m;
+  schema::Schema schema;
+  schema.classes = 1;
+  schema.table = std::make_shared<schema::Table>();
+  m.noisy = noisy_margins(all, schema);
+  m.records = all.records;
+  m.verification.artifact.emplace().schema = schema;
+  m.samples.emplace();
+  m.samples->columns = {number(0, 63, edges)};
+  m.samples->values.emplace_back();
+  for (double v = 0; v < 64; ++v) m.samples->values[0].insert(m.samples->values[0].end(), 300, v);
+  m.samples->labels.assign(m.samples->values[0].size(), 0);
+  Page page;
+  public_columns(m, page);
+  return page.html();
+}
+
+TEST(ColumnsSection, WhatBinsByHandAreKnownToIsNoColumn) {
+  const std::string learned = columns_of_a_release(true), by_hand = columns_of_a_release(false);
+  for (const std::string* const html : {&learned, &by_hand}) {
+    EXPECT_NE(html->find("of which the noise alone makes"), std::string::npos);
+    EXPECT_NE(html->find("Total variation: 0 the same"), std::string::npos);
+  }
+  EXPECT_NE(learned.find("known to"), std::string::npos);
+  EXPECT_EQ(by_hand.find("nown to"), std::string::npos) << "neither the column nor the note on it";
+}
+
 }  // namespace
 }  // namespace muffle::report

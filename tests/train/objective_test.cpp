@@ -42,7 +42,7 @@ struct Small {
   reference::MeanEmbeddingProblem problem() const {
     return {4, 5, 3, doubles(frequencies), doubles(target), weights};
   }
-  Objective objective(ObjectiveOptions options) const {
+  SumsObjective objective(ObjectiveOptions options) const {
     return {{matching(frequencies, target, weights)}, options, test::alone()};
   }
 };
@@ -58,7 +58,7 @@ TEST(Objective, LossAndGradientMatchPlainLoops) {
   for (const auto& [options, factors] : cases) {
     const std::vector<double> expected = reference::gradient(s.problem(), doubles(s.x), s.y, factors);
     const Tensor x = s.x.clone().requires_grad_();
-    Objective objective = s.objective(options);
+    SumsObjective objective = s.objective(options);
     EXPECT_NEAR(backward(objective, x, labels, 7), expected_loss, 1e-13);
     EXPECT_THAT(doubles(x.grad()), ::testing::Pointwise(::testing::DoubleNear(1e-13), expected));
     EXPECT_NEAR(s.objective(options).loss(x, labels, 7), expected_loss, 1e-13);
@@ -76,7 +76,7 @@ TEST(Objective, AMapWithoutLabelsIsMatchedAsAWhole) {
   const double expected = 0.7 * (mean - whole).square().sum().item<double>();
   for (const bool stratified : {true, false}) {
     const ObjectiveOptions options{.unbiased = false, .stratified = stratified};
-    Objective alone({all}, options, test::alone()),
+    SumsObjective alone({all}, options, test::alone()),
         both({matching(s.frequencies, s.target, s.weights), all}, options, test::alone());
     EXPECT_NEAR(alone.loss(s.x, labels, 7), expected, 1e-13);
     EXPECT_NEAR(both.loss(s.x, labels, 7), expected + s.objective(options).loss(s.x, labels, 7), 1e-13);
@@ -99,7 +99,7 @@ TEST(Objective, AMovingAverageStandsInForTheResidual) {
   const Tensor labels = torch::tensor(s.y, torch::kInt64);
   const std::vector<double> share{0.5, 0.2, 0.3};
   const double rate = 1e-6;
-  Objective objective =
+  SumsObjective objective =
       s.objective({.unbiased = false, .stratified = true, .average_rate = rate, .class_share = share});
   Tensor before;
   for (int i = 1; i <= 3; ++i) {
@@ -135,7 +135,8 @@ TEST(Objective, CredibleResidualsLeaveOutTheNoise) {
   const auto gradient = [&](double noise_square, bool credible) {
     Matching map = matching(s.frequencies, s.target, s.weights);
     map.noise_square = noise_square;
-    Objective objective({map}, {.unbiased = false, .stratified = true, .credible = credible}, test::alone());
+    SumsObjective objective({map}, {.unbiased = false, .stratified = true, .credible = credible},
+                            test::alone());
     const Tensor x = s.x.clone().requires_grad_();
     backward(objective, x, labels, 7);
     return x.grad().clone();
@@ -157,7 +158,7 @@ TEST(Objective, CredibleResidualsLeaveOutTheNoise) {
 TEST(Objective, PlainGradientIsTheLosssFiniteDifference) {
   const Small s;
   const Tensor labels = torch::tensor(s.y, torch::kInt64), x = s.x.clone().requires_grad_();
-  Objective objective = s.objective({.unbiased = false, .stratified = true});
+  SumsObjective objective = s.objective({.unbiased = false, .stratified = true});
   backward(objective, x, labels, 7);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     constexpr double kStep = 1e-5;
@@ -191,7 +192,7 @@ double bias_of(ObjectiveOptions options) {
       0.5 * std::sqrt(1.0 / 6) * torch::cat({angles.cos() * damping, angles.sin() * damping}, 1);
   (mean - target).square().sum().backward();
 
-  Objective objective({matching(omega, target, {1, 1})}, options, test::alone());
+  SumsObjective objective({matching(omega, target, {1, 1})}, options, test::alone());
   Tensor sum = torch::zeros({2, 1}, torch::kFloat64), squares = sum.clone();
   for (std::uint32_t i = 0; i < kBatches; ++i) {
     const Tensor z = model::latent_codes(9, true, i, 0, kBatch, 2).to(torch::kFloat64);

@@ -52,7 +52,7 @@ inline constexpr const char* kMetricsFile = "metrics.json";
 /// @throws ConfigError   a release of another configuration is in the folder.
 /// @throws PrivacyError  the ledger's budget refuses.
 void release(Context& context);
-/// Trains a generator on `release_file`; writes model.mfl. Post-processing.
+/// Trains a generator on `release_file`; writes model.mfl. Post-processing, but for train.match = "records".
 void train(Context& context, const std::filesystem::path& release_file);
 /// Draws synthetic records from `model_file`; writes samples.*. Post-processing.
 void sample(Context& context, const std::filesystem::path& model_file);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/gaussian_features.hpp"
 
 namespace muffle::features {
 
@@ -43,9 +44,10 @@ std::unique_ptr<Block> make_rff_block(const RffSpec& spec, const Lattice& lattic
                                       const Kernels& kernels = best_kernels());
 
 /// The kind "rff" of feature maps, as its twin for training and its GPU block see it.
-class RffMap : public FeatureMap {
+class RffMap : public FeatureMap, public GaussianFeatures {
  public:
   virtual const RffSpec& spec() const = 0;
+  double length_scale() const final { return spec().length_scale; }
 };
 /// @param spec  as resolve() leaves it
 std::unique_ptr<FeatureMap> make_rff_map(const RffSpec& spec);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/gaussian_features.hpp"
 
 namespace muffle::features {
 
@@ -23,7 +24,7 @@ struct StructuredFrequencies {
 };
 
 /// The kind "structured-rff", as its twin sees it: cosines of all frequencies, then their sines.
-class StructuredRffMap : public FeatureMap {
+class StructuredRffMap : public FeatureMap, public GaussianFeatures {
  public:
   virtual StructuredFrequencies frequencies() const = 0;
 };

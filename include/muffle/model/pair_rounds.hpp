@@ -35,7 +35,7 @@ double groups_beforehand(double records, double sigma);
 
 /// Which rule tables_of_round() goes by: a release states it, and only a muffle of the same rule can repeat
 /// the choice. Counted up whenever the same numbers may lead to other tables.
-inline constexpr int kRuleOfRounds = 1;
+inline constexpr int kRuleOfRounds = 2;
 
 /// All pairs of a workload whose bins are learned, on as many groups as are to be expected: what a plan goes
 /// by before any number is known. @param sigma_round  as for tables_of_round()

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "muffle/model/generator.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/gradient_reducer.hpp"
 #include "muffle/train/objective.hpp"
+#include "muffle/train/records_objective.hpp"
 #include "muffle/train/settings.hpp"
 
 namespace muffle::train {
@@ -20,6 +22,8 @@ struct Problem {
   std::vector<Matching> maps;
   std::vector<double> class_share;  ///< by which labels are drawn
   torch::Device device;
+  /// In place of `maps`, which are none then.
+  std::optional<RecordsToMatch> records = std::nullopt;
 };
 
 /// The training of one generator on all ranks of a collective, step by step. Codes and labels are a pure
@@ -80,7 +84,7 @@ class DataParallel {
   torch::Device device_;
   std::shared_ptr<model::TensorCollective> collective_;
   std::shared_ptr<model::Generator> generator_;
-  Objective objective_;
+  std::unique_ptr<Objective> objective_;
   GradientReducer reducer_;
   torch::optim::Adam optimizer_;
   std::uint64_t step_ = 0;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "muffle/model/collective.hpp"
@@ -31,6 +33,46 @@ struct Matching {
   // A map without labels has 1 in place of C.
 };
 
+/// What a training minimises, on all ranks of a collective.
+class Objective {
+ public:
+  explicit Objective(std::shared_ptr<model::TensorCollective> collective)
+      : collective_(std::move(collective)) {}
+  virtual ~Objective() = default;
+
+  /// Of a training that is resumed: so many steps were done. From there on it counts on its own.
+  virtual void set_steps(std::uint64_t steps) = 0;
+  /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
+  /// Without a look at the result, so that it can be enqueued on a GPU, or captured into a graph. Collective:
+  /// every rank calls it, a rank without records too (n = 0).
+  /// @param x       n x d, this rank's records of the batch
+  /// @param labels  n
+  /// @param batch   B, over all ranks
+  /// @param stop_request  one number on x's device: 1, this rank asks all to stop, or 0. It travels in the
+  /// sums' all-reduce, so that it costs no message.
+  /// @returns {loss (plug-in form), stop requests}, double, on x's device, the same on every rank: for
+  /// read(). As public as what is matched.
+  virtual torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels,
+                                         std::int64_t batch, const torch::Tensor& stop_request) = 0;
+  /// The host's copy of what enqueue_backward() returned: waits for the device.
+  struct Seen {
+    double loss;
+    bool stop_requested;
+  };
+  Seen read(const torch::Tensor& seen) const;
+  /// The loss alone. Collective.
+  virtual double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const = 0;
+
+  /// What the next step depends on beside set_steps(), by name, for checkpoints: it shares the storage.
+  virtual std::vector<std::pair<std::string, torch::Tensor>> tensors() const { return {}; }
+
+ protected:
+  model::TensorCollective& collective() const { return *collective_; }
+
+ private:
+  std::shared_ptr<model::TensorCollective> collective_;
+};
+
 /// The sum over maps of sum_c w_c ||mu_Q,c - mu~_c||^2 over the global batch of B records, mu_Q = (1/B)
 /// sum_j phi(x_j) e_{y_j}^T (docs/math.md, "training"). All ranks' partial sums are added before anything is
 /// squared: the loss of a global batch is not the mean of the ranks' losses.
@@ -43,35 +85,17 @@ struct Matching {
 /// `credible` the gradient of each row is multiplied by James and Stein's factor max(0, 1 - (noise +
 /// sampling) / ||mu_Q,c - mu~_c||^2), so that a class is left alone once it is as near as noise and sampling
 /// alone are (Morozov's discrepancy principle).
-class Objective {
+class SumsObjective final : public Objective {
  public:
-  Objective(std::vector<Matching> maps, ObjectiveOptions options,
-            std::shared_ptr<model::TensorCollective> collective);
+  SumsObjective(std::vector<Matching> maps, ObjectiveOptions options,
+                std::shared_ptr<model::TensorCollective> collective);
 
-  /// Adds the gradient of the global batch's loss through this rank's records to whatever x depends on.
-  /// Without a look at the result, so that it can be enqueued on a GPU, or captured into a graph. Collective:
-  /// every rank calls it, a rank without records too (n = 0).
-  /// @param x       n x d, this rank's records of the batch
-  /// @param labels  n
-  /// @param batch   B, over all ranks
-  /// @param stop_request  one number on x's device: 1, this rank asks all to stop, or 0. It travels in the
-  /// sums' all-reduce, so that it costs no message.
-  /// @returns {loss (plug-in form), stop requests}, double, on x's device, the same on every rank: for
-  /// read(). Public.
+  void set_steps(std::uint64_t steps) override;
   torch::Tensor enqueue_backward(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                                 const torch::Tensor& stop_request);
-  /// The host's copy of what enqueue_backward() returned: waits for the device.
-  struct Seen {
-    double loss;
-    bool stop_requested;
-  };
-  Seen read(const torch::Tensor& seen) const;
-  /// The loss alone. Collective.
-  double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const;
-
-  /// The moving averages, a map each; none without an average rate.
-  std::vector<ResidualAverage>& averages() { return averages_; }
-  const std::vector<ResidualAverage>& averages() const { return averages_; }
+                                 const torch::Tensor& stop_request) override;
+  double loss(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch) const override;
+  /// Of the moving averages, a map each; none without an average rate.
+  std::vector<std::pair<std::string, torch::Tensor>> tensors() const override;
 
  private:
   struct Matched {
@@ -91,7 +115,6 @@ class Objective {
   ObjectiveOptions options_;
   std::vector<ResidualAverage> averages_;
   std::vector<torch::Tensor> shares_;  ///< for them, of each map, C x 1 or 1 x 1
-  std::shared_ptr<model::TensorCollective> collective_;
 };
 
 }  // namespace muffle::train

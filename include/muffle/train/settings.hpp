@@ -39,6 +39,9 @@ struct TrainSpec {
   /// "NAME=FACTOR": what a map's squared distance counts in the objective; of others the square of their
   /// weight in the release. Post-processing: a release may be trained on with any (DP-HP's gamma).
   std::vector<std::string> loss_weights{};
+  /// Records themselves are matched, by the kernels that the maps' features stand for, in place of released
+  /// sums (records_objective.hpp): NOT PRIVATE. Of releases without noise alone.
+  bool match_records = false;
   /// Starts from the closed form of the release's second moments, and ends with the better of the two models
   /// (proxy.hpp).
   bool from_moments = false;
@@ -83,6 +86,10 @@ void loss_weight_problems(const TrainSpec& spec, const std::vector<features::Nam
 
 /// What a release of these maps lacks to choose checkpoints by (TrainSpec::choose_every).
 void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                     settings::Problems& problems);
+
+/// Of a training that matches records: which of the maps have no kernel that could take their place.
+void kernel_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
                      settings::Problems& problems);
 
 /// Which of the maps that a training uses the network does not make records for (model::takes_relaxed()).

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,12 @@ namespace muffle::train {
 /// their mean is known to 1.6 % of a standard deviation.
 inline constexpr std::uint64_t kStatisticsBatch = 4'000;
 
+/// Records of a data set, as TrainSpec::match_records needs them. PRIVATE.
+struct RealRecords {
+  std::vector<float> x;              ///< m x d, row-major, scaled to [0, 1]
+  std::vector<std::int64_t> labels;  ///< m, in 0..C-1
+};
+
 /// Where and beside whom a training runs; none of it changes the model but by rounding.
 struct TrainSetup {
   int gpu = -1;              ///< this rank's, as this process numbers them; -1: the CPU, on every rank
@@ -32,6 +39,8 @@ struct TrainSetup {
   /// training, like a signal. May be empty.
   comm::Detachment::Heartbeat heartbeat = {};
   features::AssetFiles assets = {};  ///< files that maps of the release are made by, where they lie here
+  /// TrainSpec::match_records: all of them, on every rank. Else train() can reach no record.
+  std::shared_ptr<const RealRecords> records = nullptr;
 };
 
 /// GPUs that LibTorch can use in this process; 0 in builds without CUDA.
@@ -56,8 +65,9 @@ struct TrainReport {
   model::TrainingCurve curve;                ///< of some hundred steps, and of as many looks
 };
 
-/// Trains a generator against a release and writes model.mfl on root. Needs nothing private. Collective;
-/// every rank has the release's bytes. K ranks follow the trajectory of one rank, up to rounding.
+/// Trains a generator against a release and writes model.mfl on root. Needs nothing private, but for
+/// TrainSpec::match_records. Collective; every rank has the release's bytes. K ranks follow the trajectory of
+/// one rank, up to rounding.
 ///
 /// Beside model_file lie two checkpoints (checkpoint.hpp) from then on; they are the caller's to
 /// remove, once it has noted that the training is done. The newest good one of the same settings and release
@@ -67,7 +77,8 @@ struct TrainReport {
 /// @param train_hash  stored in the model file, so that a later run can tell whether it matches.
 /// @throws comm::StoppedError  a rank was told to stop (comm/termination.hpp): on every rank, after the same
 /// step, with a checkpoint written.
-/// @throws DeviceError  a GPU cannot be used.
+/// @throws DeviceError  a GPU cannot be used. @throws ConfigError  also: records are to be matched, and the
+/// release has noise: a model of it must not have seen them.
 TrainReport train(comm::HostComm& comm, const std::string& release_bytes, const std::string& release_name,
                   const std::filesystem::path& model_file, const model::NetworkSettings& architecture,
                   const TrainSpec& spec, const std::string& train_hash, int threads,
