@@ -109,6 +109,7 @@ std::function<void()> PartyCommandLine::alone(std::ostream& printed) {
   if (verb_ == "simulate") {
     return [this, &printed] {
       simulate_.out = out;
+      simulate_.with_torch = party.with_torch;
       simulate(sources, simulate_, printed);
     };
   }

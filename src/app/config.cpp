@@ -376,8 +376,8 @@ namespace {
 
 Config party_defaults(bool site) {
   Config config;
-  config.party =
-      Config::Party{.site = site, .exchange = {}, .network = {}, .policy = {}, .part = 0, .parts = 1};
+  config.party = Config::Party{
+      .site = site, .exchange = {}, .network = {}, .policy = {}, .networks = {}, .part = 0, .parts = 1};
   return config;
 }
 
@@ -397,6 +397,7 @@ PartyConfig load_party(const std::filesystem::path& folder, bool site) {
       name = std::filesystem::absolute(folder / name).lexically_normal().string();
   };
   from_folder(out.config.party->exchange);
+  for (std::string& network_file : out.config.party->networks) from_folder(network_file);
   http::ClientSettings& network = out.config.party->network;
   const http::ClientSettings environment = http::settings_from_environment();
   for (std::string http::ClientSettings::*key :

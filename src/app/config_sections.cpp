@@ -53,6 +53,9 @@ std::vector<settings::Key> party_keys(Config& c) {
     k.choice("device", c.devices.embed,
              {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
              "where maps are summed that GPUs can sum");
+    k.texts("networks", c.party->networks, "[\"resnet18.pt\"]",
+            "public networks (*.pt) that this site has, for rounds whose maps are made by one: each is found "
+            "by its hash. A relative name begins at this file's folder");
   });
   section("runtime", [&](Keys& k) {
     k.number(

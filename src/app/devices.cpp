@@ -59,8 +59,10 @@ auto chosen_alike(comm::HostComm& comm, const char* what, Choose choose) {
 
 embed::Embedder make_embedder_on_devices(comm::HostComm& comm, const Config& c, release::ReleasePlan plan) {
   embed::Embedder embedder;
-  comm::agree(comm, "preparing the feature maps", true,
-              [&] { embedder = embed::make_embedder(std::move(plan), networks::make_network_block); });
+  comm::agree(comm, "preparing the feature maps", true, [&] {
+    embedder = embed::make_embedder(
+        std::move(plan), c.party ? networks::make_plain_network_block : networks::make_network_block);
+  });
   if (c.devices.embed == comm::DeviceWish::kCpu) return embedder;
   const std::vector<GpuView> views = gather(comm, visible_gpus(), kNone);
   std::vector<int> ranks(views.size());

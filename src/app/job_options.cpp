@@ -28,6 +28,7 @@ std::string one_line(std::string text) {
 }  // namespace
 
 CommandLine::CommandLine() : PartyCommandLine(kAboutMuffle, "muffle") {
+  party.with_torch = true;
   add_account();
   add_plan_and_audit();
   add_run_verbs();

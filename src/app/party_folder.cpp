@@ -127,6 +127,10 @@ void pin(const PartyCommand& command, bool site, std::ostream& out) {
       command.replaces ? " The key that it had stays good for rounds that were proposed for it." : "");
 }
 
+site::OwnNetworks networks_of(const release::ProposedRound& round, const PartyConfig& config) {
+  return site::find_networks(round.proposal.plan.maps, config.config.party->networks);
+}
+
 std::vector<std::size_t> taking_part(const release::ProposedRound& round, round::Exchange& exchange) {
   std::string missing;
   const auto read = [&](const std::string& name, std::uint64_t most) { return exchange.get(name, most); };

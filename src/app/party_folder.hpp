@@ -12,6 +12,7 @@
 #include "muffle/round/role.hpp"
 #include "muffle/round/sync.hpp"
 #include "muffle/site/key_store.hpp"
+#include "muffle/site/own_networks.hpp"
 
 namespace muffle::app {
 
@@ -44,6 +45,8 @@ void require_own_words(const round::Synced& synced);
 /// @throws ConfigError  no card of that name has the fingerprint.
 void pin(const PartyCommand& command, bool site, std::ostream& out);
 
+/// site::Question::networks of a round.
+site::OwnNetworks networks_of(const release::ProposedRound& round, const PartyConfig& config);
 /// site::Question::taking_part of a round. Empty also where an earlier message is not there.
 std::vector<std::size_t> taking_part(const release::ProposedRound& round, round::Exchange& exchange);
 

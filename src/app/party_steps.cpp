@@ -169,7 +169,8 @@ round::SiteVerdict PartySteps::verdict(const ProposedRound& round) {
                                                 ledger,
                                                 with_torch_,
                                                 taking_part(round, *exchange_),
-                                                seconds_now()});
+                                                seconds_now(),
+                                                networks_of(round, config_)});
   if (verdict.answer == site::Verdict::Answer::kYes) return same_sums(round);
   if (verdict.answer == site::Verdict::Answer::kWait) return {Answer::kWait, verdict.why()};
   return {Answer::kNo, fmt::format("declined with the code '{}': {}", name_of(verdict.code), verdict.why()),
@@ -179,8 +180,7 @@ round::SiteVerdict PartySteps::verdict(const ProposedRound& round) {
 /// Whether this muffle, on this processor, makes the sums that the proposal's muffle makes.
 round::SiteVerdict PartySteps::same_sums(const ProposedRound& round) {
   using Answer = round::SiteVerdict::Answer;
-  if (embed::self_check(embed::make_embedder(round.summed)) == round.proposal.self_check)
-    return {Answer::kYes, ""};
+  if (embed::self_check(round.summed) == round.proposal.self_check) return {Answer::kYes, ""};
   return {Answer::kNo,
           "declined with the code 'version': of the proposal's 64 made-up records this muffle, on this "
           "machine, makes other sums than the coordinator's, and would spoil the total. Compare versions and "

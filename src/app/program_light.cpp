@@ -38,6 +38,17 @@ bool has_map_of_torch(int argc, char** argv) {
   }
 }
 
+/// Whether it is a site's step, and the site has networks for rounds that ask for one.
+bool is_step_with_networks(int argc, char** argv) {
+  try {
+    CommandLine line;
+    line.parse(argc, argv);
+    return line.party.is_site_step() && !load_party(line.party.folder, true).config.party->networks.empty();
+  } catch (const Error&) {  // dispatch() says so
+    return false;
+  }
+}
+
 [[noreturn]] void no_training() {
   throw InvariantError(
       "this program has no LibTorch, and a verb that needs it was not passed on: this is a bug in muffle.");
@@ -50,7 +61,10 @@ void become_needed_program(int argc, char** argv) {
   const auto verb = std::find_if(argv + std::min(argc, 1), argv + argc,
                                  [](std::string_view word) { return !word.starts_with('-'); });
   if (verb == argv + argc) return;
-  if (!has(kVerbsOfTorch, *verb) && !(has(kVerbsOfMaps, *verb) && has_map_of_torch(argc, argv))) return;
+  const bool needed = has(kVerbsOfTorch, *verb) ||
+                      (has(kVerbsOfMaps, *verb) && has_map_of_torch(argc, argv)) ||
+                      (*verb == std::string_view("site") && is_step_with_networks(argc, argv));
+  if (!needed) return;
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   const std::filesystem::path whole = self.parent_path().parent_path() / "libexec/muffle/muffle-torch";

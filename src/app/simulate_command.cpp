@@ -44,6 +44,13 @@ struct World {
           "contributes is public, and would tell whether a site has a record that does not fit. Add `--set "
           "data.on_error=clamp`: it changes no number of records that all fit.",
           sources.file));
+    for (const features::NamedMap& map : config.plan.maps) {
+      if (map.map->needs_torch() && !command.with_torch)
+        throw ConfigError(fmt::format(
+            "the map \"{}\" needs LibTorch, which muffle-site has not, and a simulation's acts are "
+            "processes of its program: use `muffle simulate`.",
+            map.name));
+    }
     const int needed = command.missing == 0 ? 3 : command.missing == 1 ? 4 : 8;
     if (command.sites < needed)
       throw ConfigError(
@@ -102,6 +109,10 @@ struct World {
     for (const auto& [key, literal] : flatten(config)) {
       if (key.starts_with("data.") && key != "data.records" && key != "data.id") values[key] = literal;
     }
+    std::vector<std::string> networks;
+    for (const auto& [hash, file] : config.features.assets(config.plan.schema))
+      networks.push_back(settings::toml_string(fs::absolute(file).lexically_normal().string()));
+    values["features.networks"] = fmt::format("[{}]", fmt::join(networks, ", "));
     values["data.dir"] = settings::toml_string(fs::absolute(config.data.dir).lexically_normal().string());
     values["data.id"] = settings::toml_string(names[i]);
     values["site.parts"] = fmt::format("{}", names.size());

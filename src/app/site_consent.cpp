@@ -36,7 +36,7 @@ struct AtHand {
     const privacy::LedgerState ledger = config.ledger_state();
     return policy_verdict(config.policy(), site::Pins::load(store.folder()),
                           {round, self, members.charters, members.round_keys, approvals, ledger, with_torch,
-                           taking_part(round, *exchange), seconds_now()});
+                           taking_part(round, *exchange), seconds_now(), networks_of(round, config)});
   }
 
   /// What the coordinator counts; none: it has not sealed. @throws ProtocolError  what lies there is no seal.

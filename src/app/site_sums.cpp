@@ -6,6 +6,7 @@
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/schema/table.hpp"
+#include "muffle/site/own_networks.hpp"
 
 namespace muffle::app {
 namespace {
@@ -32,6 +33,15 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
         "No record was read.");
   if (config.config.party->parts > 1) spec.shards = data::ShardRule::kContiguous;
   return spec;
+}
+
+/// The plan, with where this rank's own files of its networks lie.
+release::ReleasePlan with_own_networks(const PartyConfig& config, release::ReleasePlan plan) {
+  const site::OwnNetworks own = site::find_networks(plan.maps, config.config.party->networks);
+  if (const std::string lacking = site::lacking_networks(plan.maps, own); !lacking.empty())
+    throw ConfigError(lacking + ". No record was read.");
+  features::find_assets(plan.maps, own.files);
+  return plan;
 }
 
 /// What all ranks of the site's job go by; the rest of its settings is root's alone.
@@ -62,7 +72,11 @@ round::OwnSums sum_part(const SiteMachine& machine, const std::filesystem::path&
   comm::agree(comm, "opening the logs", true, [&] {
     set_up_logging({comm.rank(), comm.host(), config.folder / "logs", 0});
   });
-  comm::agree(comm, "reading the round's plan", true, [&] { spec = records_for(config, plan); });
+  release::ReleasePlan here;
+  comm::agree(comm, "reading the round's plan", true, [&] {
+    spec = records_for(config, plan);
+    here = with_own_networks(config, plan);
+  });
   // Ranks that read the same files must count the same records of a person.
   if (spec.records_per_person > 0 && spec.shards != data::ShardRule::kPerRank)
     spec.person_key = comm::broadcast_text(comm, comm.is_root() ? data::new_person_key() : "");
@@ -70,7 +84,7 @@ round::OwnSums sum_part(const SiteMachine& machine, const std::filesystem::path&
   const std::int64_t asked = config.config.runtime.threads;
   const int threads = asked > 0 ? static_cast<int>(asked) : machine.cores;
   set_compute_threads(threads);
-  const embed::Embedder embedder = machine.make_embedder(config.config, plan);
+  const embed::Embedder embedder = machine.make_embedder(config.config, std::move(here));
   std::optional<round::OwnSums> own;
   comm::agree(comm, "embedding the records", false, [&] {
     const auto source =

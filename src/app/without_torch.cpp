@@ -18,13 +18,15 @@ namespace networks {
 NetworkBlockKind perceptual_block();
 
 NetworkBlockKind perceptual_block() {
-  return {"perceptual",
-          [](const features::FeatureMap&, const features::Lattice&) -> std::unique_ptr<features::Block> {
-            throw ConfigError(
-                "the records are summed by a map that needs LibTorch, and this program was not passed on to "
-                "the one that has it: "
-                "name the map's kind in the configuration file, or use `muffle run`. Nothing was charged.");
-          }};
+  return {
+      "perceptual",
+      [](const features::FeatureMap&, const features::Lattice&, Code) -> std::unique_ptr<features::Block> {
+        throw ConfigError(
+            "the records are summed by a map that needs LibTorch, and this program was not passed on to "
+            "the one that has it: name the map's kind in the configuration file, or use `muffle run`; at "
+            "a site, start `muffle site run` again, for features.networks was changed since. Nothing was "
+            "charged.");
+      }};
 }
 
 }  // namespace networks

@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/json_text.hpp"
 
 namespace muffle::crypto {
 namespace {
@@ -49,7 +50,7 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
   const JsonDocument document{name, "a signature that muffle can read",
                               "Copy it again from where the release was made; the job that made it writes "
                               "the same signature once more."};
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = parse_json(text);
   const JsonFields f(json, document);
   (void)f.choice("format", {kFormat});
   if (f.at("version") != kVersion)

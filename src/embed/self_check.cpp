@@ -10,13 +10,10 @@ namespace {
 constexpr std::size_t kRecords = 64;
 constexpr std::uint64_t kSeed = 64;
 
-}  // namespace
-
-Sha256Digest self_check(const Embedder& embedder) {
+Sha256Digest of(std::size_t classes, std::span<const std::shared_ptr<const features::Block>> blocks) {
   const CounterStream stream(kSeed, Stream::kTest);
-  const std::size_t classes = embedder.plan.classes();
   std::vector<std::uint64_t> all;
-  for (const auto& block : embedder.blocks) {
+  for (const auto& block : blocks) {
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(classes * block->features(), 0);
     std::vector<float> record(block->dims());
@@ -29,6 +26,18 @@ Sha256Digest self_check(const Embedder& embedder) {
     all.insert(all.end(), sums.begin(), sums.end());
   }
   return sha256(PublicBytes(std::as_bytes(std::span(all))));
+}
+
+}  // namespace
+
+Sha256Digest self_check(const Embedder& embedder) { return of(embedder.plan.classes(), embedder.blocks); }
+
+Sha256Digest self_check(const release::ReleasePlan& plan) {
+  std::vector<std::shared_ptr<const features::Block>> blocks;
+  for (const features::NamedMap& map : plan.maps) {
+    if (!map.map->needs_torch()) blocks.push_back(map.map->make_block(plan.lattice));
+  }
+  return of(plan.classes(), blocks);
 }
 
 }  // namespace muffle::embed

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/json_text.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/core/watchdog.hpp"
 
@@ -110,7 +111,7 @@ bool is_license(std::string_view text) {
 }
 
 NetworkManifest parse_manifest(std::string_view text, const std::string& name) {
-  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json parsed = parse_json(text);
   const JsonDocument document{name, "a network whose manifest (extra/muffle.json) muffle can use",
                               "Export it again with launch/export_network.py."};
   try {

@@ -197,9 +197,7 @@ class Perceptual final : public PerceptualMap {
   bool needs_torch() const override { return true; }
   std::unique_ptr<Block> make_block(const Lattice&) const override {
     throw ConfigError(
-        "maps of kind \"perceptual\" run a network: `muffle release` does, where muffle has LibTorch; rounds "
-        "between "
-        "institutions do not");
+        "maps of kind \"perceptual\" run a network with LibTorch: `muffle` does, and this program has none");
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/json_text.hpp"
 #include "muffle/core/message_name.hpp"
 #include "muffle/core/text.hpp"
 #include "shelf.hpp"
@@ -18,7 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kMostMessages = 100'000;
 
 json fields_of(const std::string& body, const std::string& root) {
-  json out = json::parse(body, nullptr, false);
+  json out = parse_json(body);
   if (!out.is_object() || out.value("format", json()) != kFormat)
     throw CommError(fmt::format(
         "the answer of {} is garbled. Something in between changes it: ask IT to let it pass unchanged.",

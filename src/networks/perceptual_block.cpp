@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <omp.h>
 #include <torch/torch.h>
 
@@ -44,13 +45,21 @@ struct PerceptualWorkspace final : features::Workspace {
 
 class PerceptualBlock final : public features::Block {
  public:
-  PerceptualBlock(const features::PerceptualMap& map, const Lattice& lattice)
+  PerceptualBlock(const features::PerceptualMap& map, const Lattice& lattice, Code code)
       : spec_(map.spec()),
         dims_(map.dims()),
         features_(map.features()),
         lattice_(lattice),
         network_(std::make_shared<const Network>(spec_, torch::TensorOptions(torch::kFloat32))),
-        tile_(network_->treats_images_apart() && places_are_alike() ? kTile : 1) {}
+        tile_(network_->treats_images_apart() && places_are_alike() ? kTile : 1) {
+    if (code == Code::kPlain && !network_->treats_images_apart())
+      throw ConfigError(fmt::format(
+          "the network '{}' does more than convolutions, pooling, padding, batch norms, activations and "
+          "sums. It could fail, or take its time, by what an image holds, and in a round between "
+          "institutions everybody sees that. This site has no part in rounds by it (muffle site decline). No "
+          "record was read.",
+          spec_.network.file.string()));
+  }
 
   std::size_t dims() const override { return dims_; }
   std::size_t features() const override { return features_; }
@@ -122,9 +131,10 @@ class PerceptualBlock final : public features::Block {
 
 NetworkBlockKind perceptual_block() {
   return {"perceptual",
-          [](const features::FeatureMap& map, const Lattice& lattice) -> std::unique_ptr<features::Block> {
+          [](const features::FeatureMap& map, const Lattice& lattice,
+             Code code) -> std::unique_ptr<features::Block> {
             return std::make_unique<PerceptualBlock>(dynamic_cast<const features::PerceptualMap&>(map),
-                                                     lattice);
+                                                     lattice, code);
           }};
 }
 

@@ -7,6 +7,7 @@
 #include "artifact_header.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
+#include "muffle/core/json_text.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::release {
@@ -176,7 +177,7 @@ ReleasePlan read_plan(const JsonFields& f) {
 std::string plan_text(const ReleasePlan& plan) { return plan_json(plan).dump(); }
 
 ReleasePlan parse_plan(std::string_view text, const std::string& name) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json parsed = parse_json(text);
   const JsonDocument document{name, "a release plan that muffle can use",
                               "Copy it again from where it was made, or use the muffle that made it."};
   const JsonFields f(parsed, document);

@@ -10,6 +10,7 @@
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/json_fields.hpp"
+#include "muffle/core/json_text.hpp"
 
 namespace muffle::release {
 namespace {
@@ -113,7 +114,7 @@ std::string tables_text(const ReleasePlan& plan, std::size_t last) {
 }
 
 void read_tables(ReleasePlan& plan, const std::string& text, const std::string& name) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json parsed = parse_json(text);
   const JsonDocument document = document_of(name);
   const JsonFields f(parsed, document);
   f.only({"maps"});

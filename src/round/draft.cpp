@@ -84,7 +84,7 @@ std::optional<release::HolderKey> next_key(const Member& holder, const Membershi
 
 /// Of what its own round sums.
 Sha256Digest self_check_of(const release::Proposal& p) {
-  return embed::self_check(embed::make_embedder(p.plan.rounds() > 1 ? p.plan.of_round(p.number()) : p.plan));
+  return embed::self_check(p.plan.rounds() > 1 ? p.plan.of_round(p.number()) : p.plan);
 }
 
 /// A seal holds the signed header of each contribution, and no message of lists may be larger than others

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "muffle/core/hash.hpp"
 #include "muffle/core/text.hpp"
@@ -68,6 +69,11 @@ std::string proposal_in_words(const release::ProposedRound& round) {
     maps.push_back(fmt::format("{} ({})", map.name, map.map->kind()));
   out += fmt::format("released: {} numbers, of the maps {}{}\n", round.length, fmt::join(maps, ", "),
                      round.summed.counts ? ", and class counts" : "");
+  for (const features::NamedMap& map : round.summed.maps) {
+    if (const features::Asset* const asset = std::as_const(*map.map).asset())
+      out += fmt::format("network: the map {} is made by a public one, SHA-256 {}, {} bytes, licence {}\n",
+                         map.name, asset->digest, asset->bytes, asset->license);
+  }
   if (plan.schema.table) {
     std::vector<std::string> columns;
     for (const schema::Column& c : plan.schema.table->columns) {

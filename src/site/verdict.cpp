@@ -31,7 +31,7 @@ class Judge {
     return {coordinator(),      charter(),       round_keys(), colluding_sites(), colluding_holders(),
             missing_holders(),  contributions(), epsilon(),    alone(),           budget(),
             required_holders(), columns(),       records(),    person(),          program(),
-            deadlines(),        approvals()};
+            networks(),         deadlines(),     approvals()};
   }
 
  private:
@@ -50,10 +50,20 @@ class Judge {
       if (map.map->needs_torch() && !q_.with_torch)
         return broken(
             kProgram,
-            fmt::format("the map \"{}\" needs LibTorch, which rounds between institutions do without yet",
-                        map.name));
+            fmt::format(
+                "the map \"{}\" needs LibTorch, which muffle-site has not: take this round's steps with "
+                "`muffle site step`",
+                map.name));
     }
     return kept(kProgram, "this program can sum the records by the round's maps");
+  }
+
+  /// A person can still put the file there.
+  Ruling networks() const {
+    const std::string lacking = lacking_networks(proposal_.plan.maps, q_.networks);
+    if (!lacking.empty()) return waits("networks", lacking);
+    return kept("networks", q_.networks.files.empty() ? "no map is made by one"
+                                                      : "this site has the file of each, by its SHA-256");
   }
 
   Ruling coordinator() const {

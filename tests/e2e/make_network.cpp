@@ -1,4 +1,4 @@
-// make_network OUT.pt VARIANT: small public networks for tests/e2e/perceptual_test.sh, in TorchScript with a
+// make_network OUT.pt VARIANT: small public networks for tests/e2e/*perceptual_test.sh, in TorchScript with a
 // manifest.
 #include <cstdio>
 #include <exception>
@@ -29,6 +29,9 @@ int main(int argc, char** argv) {
                                {"name": "second", "channels": 5, "height": 4, "width": 5}])"}},
       {"keeps",
        {.body = "    self.seen = self.seen + 1.0\n    return [torch.sigmoid(x) * self.seen]\n",
+        .layers = one}},
+      {"branches",
+       {.body = "    if bool(x.sum() > 1e9):\n      x = x * 2.0\n    return [torch.sigmoid(x)]\n",
         .layers = one}},
       {"bare", {.manifest = "none"}},
       {"large", large}};

@@ -40,6 +40,7 @@ TEST(SelfCheck, IsTheSameOfThePlanAndAnotherOfOtherSums) {
   off.blocks[0] = std::make_shared<Off>(off.blocks[0]);
   EXPECT_NE(self_check(off), check);
   EXPECT_NE(check, Sha256Digest{});
+  EXPECT_EQ(self_check(embedder(16).plan), check);
 }
 
 }  // namespace

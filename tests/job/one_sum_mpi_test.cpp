@@ -1,5 +1,5 @@
-// Five uneven sites with real records, as a job of five MPI ranks, over a folder and over HTTPS: one
-// un-noised sum, bit for bit, which is also that of all records in one place.
+// Five uneven sites with real records, as a job of five MPI ranks, in memory, over a folder and over HTTPS:
+// one un-noised sum, bit for bit, which is also that of all records in one place.
 #include <array>
 #include <fstream>
 
@@ -159,6 +159,7 @@ void expect_one_sum(const Records& records) {
     EXPECT_NE(expected, std::vector<std::uint64_t>(expected.size(), 0));
     EXPECT_TRUE(job == expected) << "as an MPI job";
     EXPECT_TRUE(by_exchange(records, "", {}) == expected) << "over a folder";
+    EXPECT_TRUE(by_exchange(records, "memory://one-sum", {}) == expected) << "in memory";
 #ifdef MUFFLE_HTTPS
     const test::TemporaryFolder scratch;
     const test::HttpsPlace place(scratch.path());

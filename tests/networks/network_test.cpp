@@ -140,6 +140,10 @@ TEST_F(NetworkFiles, WhatANetworkSaysOfAnImageIsNotShown) {
   const auto block = make_network_block(*map, {});
   std::vector<float> image(192, 0.5f);
   EXPECT_NO_THROW((void)features::features_of(*block, image.data()));
+  // A round between institutions does not even begin with it: all would see that this site fails.
+  test::expect_error(ExitCode::kConfig, {"everybody sees", "No record was read"},
+                     [&] { make_plain_network_block(*map, {}); });
+  EXPECT_NO_THROW(make_plain_network_block(*perceptual(), {}));
   image[7] = 1.25e9f;
   test::expect_error(ExitCode::kConfig, {"fails on an image", "not shown"}, [&] {
     try {

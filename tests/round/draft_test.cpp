@@ -143,7 +143,7 @@ TEST_F(ConsortiumFolder, AProposalHasSensibleDefaults) {
     EXPECT_EQ(d.proposal.holders[h].number, 0u);
     EXPECT_EQ(d.proposal.holders[h].point, all.points[h][0]);
   }
-  EXPECT_EQ(d.proposal.self_check, embed::self_check(embed::make_embedder(d.proposal.plan)));
+  EXPECT_EQ(d.proposal.self_check, embed::self_check(d.proposal.plan));
   (void)all.round(d.proposal);  // what is drafted can be read
 }
 

@@ -31,6 +31,11 @@ struct Place {
 /// For each kind, how a test makes one.
 const std::map<std::string_view, std::function<Place(const fs::path& scratch)>>& places() {
   static const std::map<std::string_view, std::function<Place(const fs::path&)>> all{
+      {"memory",
+       [](const fs::path& scratch) {
+         const std::string address = "memory://" + scratch.filename().string();
+         return Place{address, {}, std::shared_ptr<Exchange>(make_exchange(address))};
+       }},
       {"folder",
        [](const fs::path& scratch) {
          fs::create_directory(scratch / "exchange");
@@ -111,6 +116,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryExchange, testing::ValuesIn([] {
                            return names;
                          }()),
                          [](const auto& one) { return std::string(one.param); });
+
+TEST(MemoryExchange, IsOnePlaceForAnAddressWhileSomebodyHasIt) {
+  std::unique_ptr<Exchange> exchange = make_exchange("memory://one");
+  exchange->put("proposal", "p");
+  EXPECT_EQ(make_exchange("memory://one")->list(), std::vector<std::string>{"proposal"});
+  EXPECT_TRUE(make_exchange("memory://two")->list().empty());
+  exchange.reset();
+  EXPECT_TRUE(make_exchange("memory://one")->list().empty());
+  EXPECT_FALSE(is_far("memory://one"));
+  for (const char* none : {"memory://", "memory:///tmp/x"})
+    expect_error(ExitCode::kConfig, {none, "needs a name"}, [&] { make_exchange(none); });
+}
 
 TEST(FolderExchange, LeavesOutWhatIsNoMessageAndFollowsNoFifo) {
   const test::TemporaryFolder scratch;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "muffle/core/error.hpp"
+#include "muffle/core/hash.hpp"
 #include "site/small_consortium.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -20,10 +21,11 @@ using test::SmallConsortium;
 using Answer = Verdict::Answer;
 using Outcome = Ruling::Outcome;
 
-/// A map whose records are summed with LibTorch, if there were one.
+/// A map whose records are summed with LibTorch, if there were one, by a network if it names one.
 struct TorchMap : features::FeatureMap {
+  explicit TorchMap(features::Asset made_by) : network(std::move(made_by)) {}
   std::string_view kind() const override { return "torch"; }
-  std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<TorchMap>(); }
+  std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<TorchMap>(network); }
   void declare(settings::Keys&) override {}
   void resolve(const schema::Schema&) override {}
   nlohmann::json to_json() const override { return {}; }
@@ -37,6 +39,9 @@ struct TorchMap : features::FeatureMap {
   std::string hash() const override { return ""; }
   std::unique_ptr<features::Block> make_block(const features::Lattice&) const override { return nullptr; }
   bool needs_torch() const override { return true; }
+  features::Asset* asset() override { return network.digest.empty() ? nullptr : &network; }
+
+  features::Asset network;
 };
 
 constexpr std::uint64_t kDay = 20'784;  ///< 27 November 2026
@@ -53,7 +58,7 @@ class PolicyTest : public ::testing::Test {
 
   Verdict verdict() {
     release::ProposedRound round = all.round(proposal);
-    if (needs_torch) round.proposal.plan.maps.at(0).map = std::make_shared<TorchMap>();
+    if (needs_torch) round.proposal.plan.maps.at(0).map = std::make_shared<TorchMap>(network);
     for (const crypto::SiteKey& person : people)
       approvals.push_back(
           release::sign(release::approval_of(round, all.sites[0].public_key(), kDay), person));
@@ -66,7 +71,8 @@ class PolicyTest : public ::testing::Test {
                            ledger,
                            with_torch,
                            taking_part,
-                           now});
+                           now,
+                           find_networks(round.proposal.plan.maps, network_files)});
   }
   /// This rule alone is not kept.
   void expect(const std::string& rule, Outcome outcome, Answer answer,
@@ -98,6 +104,8 @@ class PolicyTest : public ::testing::Test {
   std::vector<release::SignedHeader> approvals;
   privacy::LedgerState ledger;
   bool needs_torch = false, with_torch = true;
+  features::Asset network;                 ///< of the round's map
+  std::vector<std::string> network_files;  ///< of the site
   std::vector<std::size_t> taking_part;
   std::uint64_t now = 1'800'000'000 - 14 * 86'400;  ///< two weeks before contributions end
 };
@@ -124,9 +132,39 @@ TEST_F(PolicyTest, AProgramWithoutLibTorchDeclinesMapsThatNeedItWithACodeOfItsOw
   EXPECT_EQ(verdict().answer, Answer::kYes);
   with_torch = false;
   expect_broken("program", DeclineCode::kNeedsTorch);
-  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("do without yet"));
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("`muffle site step`"));
   needs_torch = false;
   EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+/// Whatever the proposal calls it: found by size and hash among the files that the site itself names.
+TEST_F(PolicyTest, ANetworkThatTheRoundIsMadeByMustBeAFileOfTheSites) {
+  const test::TemporaryFolder folder;
+  const auto written = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  };
+  const std::string good = written("good.pt", "network"), other = written("other.pt", "NETWORK"),
+                    longer = written("longer.pt", "a network");
+  network_files = {"/nonexistent.pt"};
+  EXPECT_EQ(verdict().answer, Answer::kYes) << "no map is made by one: nothing is opened";
+  needs_torch = true;
+  network = {sha256_file_hex(PublicFile(good)), 7, "MIT", good};  // a path that is not the site's word
+  network_files.clear();
+  expect_waits("networks");
+  EXPECT_THAT(verdict().why(), ::testing::AllOf(::testing::HasSubstr(network.digest),
+                                                ::testing::HasSubstr("7 bytes, licence MIT")));
+  network_files = {other, longer, "/nonexistent.pt", folder.path().string()};
+  expect_waits("networks");
+  EXPECT_THAT(verdict().why(), ::testing::AllOf(::testing::HasSubstr("'" + other + "' is another file"),
+                                                ::testing::HasSubstr("'" + longer + "' is another file"),
+                                                ::testing::HasSubstr("cannot read '/nonexistent.pt'"),
+                                                ::testing::HasSubstr("not a regular file")));
+  network_files.push_back(good);
+  EXPECT_EQ(verdict().answer, Answer::kYes) << verdict().why();
+  EXPECT_EQ(find_networks(all.round(proposal).proposal.plan.maps, network_files).files.size(), 0u);
+  with_torch = false;
+  expect_broken("program", DeclineCode::kNeedsTorch);
 }
 
 TEST_F(PolicyTest, TheCoordinatorIsTheOneThatIsPinned) {

@@ -174,7 +174,7 @@ struct PartyCommand {
   std::string html;                                               ///< of status: the page's file; empty: none
   std::vector<std::string> files;                                 ///< of round show
   ServeCommand serve;
-  bool with_torch = false;  ///< whether a site's step sums maps that need LibTorch: not yet
+  bool with_torch = false;  ///< whether this program's steps sum maps that need LibTorch: muffle's do
 
   /// Whether this is site_step(), not party_command().
   bool is_site_step() const { return verb == "site step" || verb == "site run"; }
@@ -202,6 +202,7 @@ struct SimulateCommand {
   double wait_s = 60;        ///< then: for contributions and openings, after which the others stand in
   bool folder = false;       ///< all see one folder: no server, no network
   double deadline_s = 3600;  ///< of one act: a process that takes longer is ended
+  bool with_torch = false;   ///< as PartyCommand's
   std::string out;           ///< a new folder
 };
 /// Deals the records of the configuration to the sites, contiguously.

@@ -54,6 +54,7 @@ struct Config {
     std::string exchange;          ///< where the consortium's messages lie
     http::ClientSettings network;  ///< how to get there, if it is an https:// address
     site::Policy policy;
+    std::vector<std::string> networks;  ///< files of its own, for maps that are made by one
     int part = 0, parts = 1;  ///< of its files' records, the site has this one of so many equal parts
   };
   std::optional<Party> party;

@@ -11,4 +11,9 @@ namespace muffle::embed {
 /// record is read.
 Sha256Digest self_check(const Embedder& embedder);
 
+/// The same of a plan, as a proposal has it: without the maps that need LibTorch, which a coordinator does
+/// not have. Of those the proposal names the network's file by its hash, and every site has that very file;
+/// what is left to builds and processors is how they round.
+Sha256Digest self_check(const release::ReleasePlan& plan);
+
 }  // namespace muffle::embed

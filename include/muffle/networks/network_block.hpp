@@ -14,10 +14,23 @@ namespace muffle::networks {
 std::unique_ptr<features::Block> make_network_block(const features::FeatureMap& map,
                                                     const features::Lattice& lattice);
 
+/// The same for a round between institutions, where everybody sees whether a site contributes: so no image
+/// may decide it. @throws ConfigError  also: the network is not known to take every image alike
+/// (Code::kPlain).
+std::unique_ptr<features::Block> make_plain_network_block(const features::FeatureMap& map,
+                                                          const features::Lattice& lattice);
+
+/// What a network may be made of.
+enum class Code {
+  kAny,    ///< one that fails on an image ends the job
+  kPlain,  ///< operations alone that are known to take any image, one by one, without a branch
+};
+
 /// A line of the table (src/networks/block_kinds.inc).
 struct NetworkBlockKind {
   std::string_view name;  ///< FeatureMap::kind()
-  std::unique_ptr<features::Block> (*make)(const features::FeatureMap& map, const features::Lattice& lattice);
+  std::unique_ptr<features::Block> (*make)(const features::FeatureMap& map, const features::Lattice& lattice,
+                                           Code code);
 };
 
 }  // namespace muffle::networks

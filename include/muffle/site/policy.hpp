@@ -8,6 +8,7 @@
 
 #include "muffle/core/settings.hpp"
 #include "muffle/privacy/ledger.hpp"
+#include "muffle/site/own_networks.hpp"
 #include "muffle/site/pins.hpp"
 
 namespace muffle::site {
@@ -47,7 +48,8 @@ struct Question {
   /// Of a later round: the sites of the first one's seal, by their place in the proposal. Empty: all take
   /// part.
   std::vector<std::size_t> taking_part{};
-  std::uint64_t now = 0;  ///< by the site's own clock, seconds since 1970
+  std::uint64_t now = 0;   ///< by the site's own clock, seconds since 1970
+  OwnNetworks networks{};  ///< of the round's plan
 };
 
 /// What one rule says.
