@@ -119,8 +119,8 @@ void warn_of_repeats(const Draw& draw) {
   const std::size_t classes = draw.info.schema.classes;
   if (own == 0 || draw.spec.count <= own * classes) return;
   spdlog::warn(
-      "sample: {} records of {} classes were asked for, and the model has {} different ones of each: some are "
-      "repeated. Set sample.count to {}, or train with more (model.particles)",
+      "sample: {} records of {} classes were asked for, and the model has {} different ones of each: "
+      "some are repeated. Set sample.count to {}, or train with more (model.particles)",
       draw.spec.count, classes, own, own * classes);
 }
 
