@@ -104,7 +104,7 @@ def normal(self, purpose: int, substream: int, seed: int, first: int, n: int) ->
 )";
 
 /// model::draw_labels(), stratified, and synth::draw_tile(). {0}: records of a tile, {1}: purpose of the
-/// labels' stream.
+/// labels' stream, {2}: one of the parameters.
 inline constexpr const char* kSampleScript = R"(
 def common_factor(self, a: int, b: int) -> int:
     while b != 0:
@@ -139,7 +139,7 @@ def sample(self, count: int, labels: Optional[Tensor] = None, seed: int = 1) -> 
     else:
         assert labels.numel() == count, "one label for each record"
         of = labels.cpu().long().reshape([count])
-    here = self.hidden0.weight.device
+    here = self.{2}.device
     parts: List[Tensor] = []
     for first in range(0, count, {0}):
         n = min({0}, count - first)

@@ -66,7 +66,8 @@ std::string torch_script_bytes(const model::Model& model, const nlohmann::json& 
   torch::jit::Module module = copy_of(*generator, "Generator", unit);
   module.register_attribute("description", c10::StringType::get(), header.dump());
   module.define(kRandomScript + generator->script() + own_script(model.info) +
-                fmt::format(kSampleScript, synth::kTileRecords, static_cast<int>(Stream::kSampleLabels)));
+                fmt::format(kSampleScript, synth::kTileRecords, static_cast<int>(Stream::kSampleLabels),
+                            generator->named_parameters().front().key()));
   module.eval();
   std::ostringstream out;
   module.save(out);

@@ -225,7 +225,7 @@ std::shared_ptr<Generator> NetworkSettings::build(const schema::Schema& schema, 
 
 std::unique_ptr<Sampler> NetworkSettings::open(const ModelInfo& info, const JsonFields& description,
                                                std::span<const std::byte> payload) const {
-  return std::make_unique<NetworkSampler>(read_network(info, *this, description, payload), code);
+  return std::make_unique<NetworkSampler>(read_network(info, *this, description, payload), normal_codes());
 }
 
 ModelContent content_of(const Generator& generator) {

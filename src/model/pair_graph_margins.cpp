@@ -262,6 +262,12 @@ Margins combine_tables(const release::NoisyTables& tables, const Heartbeat& hear
   out.size = class_sizes(tables);
   std::vector<double> variance(tables.codes.size(), std::numeric_limits<double>::infinity());
   out.column = column_laws(tables, out.size, variance, out.tails);
+  for (std::size_t j = 0; j < tables.codes.size(); ++j) {
+    const bool may_miss = is_learned(tables, j) && tables.codes[j] > tables.grid_cells[j];
+    out.order.push_back(may_miss                ? Order::kNumbersAndMissing
+                        : is_learned(tables, j) ? Order::kNumbers
+                                                : Order::kNone);
+  }
   for (std::size_t i = 0; i < tables.codes.size(); ++i) {
     for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
       PairCounts pair{i, j, {}, {}, {}, 0.0};

@@ -33,6 +33,9 @@ struct KnownPair {
   Eigen::MatrixXd table(std::size_t c, const std::vector<std::size_t>& codes) const;
 };
 
+/// Whether a column's codes go up.
+enum class Order { kNone, kNumbers, kNumbersAndMissing };  ///< the last: but for the last code
+
 /// Everything that the tables say about one and two columns.
 struct Margins {
   std::vector<std::size_t> codes;                    ///< d
@@ -41,6 +44,7 @@ struct Margins {
   std::vector<PairCounts> pairs;                     ///< the measured ones
   std::vector<KnownPair> known = {};                 ///< counted or not
   std::vector<std::vector<Tail>> tails = {};         ///< d; LearnedColumns::tails
+  std::vector<Order> order = {};                     ///< d: of columns whose bins are learned
 
   std::size_t classes() const { return size.size(); }
 };

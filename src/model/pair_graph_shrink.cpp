@@ -6,6 +6,7 @@
 #include "noisy_counts.hpp"
 #include "pair_graph_interactions.hpp"
 #include "pair_graph_margins.hpp"
+#include "rising_pairs.hpp"
 
 namespace muffle::model {
 namespace {
@@ -57,6 +58,25 @@ Eigen::MatrixXd nearest_table(Eigen::MatrixXd table, const Eigen::VectorXd& rows
   return table;
 }
 
+/// Of all classes together: what numbers have of rising together, and what is left beside that.
+std::vector<Interaction> shared_interactions(std::vector<NoisyInteraction> all,
+                                             const std::vector<Order>& order, const Heartbeat& heartbeat) {
+  const std::vector<Interaction> rising = rising_together(all, order, heartbeat);
+  const auto rises = [&](std::size_t p) { return rising[p].mean.size() > 0 && rising[p].is_seen(); };
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (rises(p)) all[p].measured -= rising[p].mean;
+  }
+  std::vector<Interaction> out = posterior_means(all, heartbeat);
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (!rises(p)) continue;
+    // What noise hides beside it is left out.
+    if (!out[p].is_seen()) out[p] = {Eigen::MatrixXd::Zero(out[p].mean.rows(), out[p].mean.cols()), 0.0};
+    out[p].mean += rising[p].mean;
+    out[p].variance += rising[p].variance;
+  }
+  return out;
+}
+
 }  // namespace
 
 Eigen::MatrixXd with_margins(Eigen::MatrixXd table, const Eigen::VectorXd& rows,
@@ -106,7 +126,7 @@ std::vector<PairLaw> shrink_interactions(const Margins& margins, const Heartbeat
       sum.columns += own[c][p].columns;
     }
   }
-  const std::vector<Interaction> shared = posterior_means(all, heartbeat);
+  const std::vector<Interaction> shared = shared_interactions(std::move(all), margins.order, heartbeat);
   std::vector<std::vector<bool>> seen(classes);
   std::vector<std::vector<Eigen::MatrixXd>> kept(classes);
   for (std::size_t c = 0; c < classes; ++c) {

@@ -114,6 +114,16 @@ std::shared_ptr<const schema::PersonRows> persons_of(const Draw& draw, const std
   return std::make_shared<const schema::PersonRows>(people, draw.spec.count, draw.spec.seed);
 }
 
+void warn_of_repeats(const Draw& draw) {
+  const std::uint64_t own = draw.info.generator->distinct_records();
+  const std::size_t classes = draw.info.schema.classes;
+  if (own == 0 || draw.spec.count <= own * classes) return;
+  spdlog::warn(
+      "sample: {} records of {} classes were asked for, and the model has {} different ones of each: "
+      "some are repeated. Set sample.count to {}, or train with more (model.particles)",
+      draw.spec.count, classes, own, own * classes);
+}
+
 }  // namespace
 
 std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file,
@@ -157,6 +167,7 @@ std::string sample(comm::HostComm& comm, const std::filesystem::path& model_file
           "sample: the label was released as a column like the others, so its values come as often as the "
           "release says, and sample.labels does not apply; for as many of each release with data.label_as = "
           "\"class\"");
+    if (comm.is_root()) warn_of_repeats(draw);
     if (comm.is_root()) files.emplace(folder, draw, formats);
   });
   model_bytes = {};

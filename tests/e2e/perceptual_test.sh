@@ -97,6 +97,14 @@ says 78 'SHA-256.*is not at hand' on 1 train "${job[@]}" --set "map.deep.network
 there_is alone
 ends 0 on 1 evaluate "${job[@]}" --set 'evaluate.metrics=["nearest-mean"]' --out "$work/alone"
 check "as with samples" test "$(number accuracy "$work/alone/metrics.json")" = "$(sed -n '/"nearest_mean"/,$p' "$work/run/metrics.json" >"$work/mean"; number accuracy "$work/mean")"
+# Records in place of a network, which training moves nearer to the release.
+there_is particles
+particles=("${job[@]}" --set model.generator=particles --set model.particles=30 --set train.learning_rate=0.05 --set train.steps=40)
+ends 0 on 2 train "${particles[@]}" --release "$work/particles/release.mfl" --out "$work/particles"
+check "they come nearer" python3 -c 'import re, sys; a, b = map(float, re.search(r"loss ([0-9.e-]+) -> ([0-9.e-]+),", open(sys.argv[1]).read()).groups()); sys.exit(b >= 0.98 * a)' "$work/log"
+says 0 'asked for, and the model has 30 different ones of each' "$MUFFLE" sample "${particles[@]}" --count 301 --out "$work/particles"
+ends 0 "$MUFFLE" sample "${particles[@]}" --count 300 --out "$work/particles"
+check "and none is named repeated" bash -c "! grep -q repeated '$work/log'"
 # Images are compared in a network's outputs, and how is said beside the number.
 ends 0 on 1 evaluate "${job[@]}" --set 'evaluate.metrics=["frechet-distance"]' --set "evaluate.frechet_network=$work/other.pt" --set 'evaluate.frechet_layers=["second"]' --samples "$work/run/samples.npz" --out "$work/frechet"
 check "the convention is printed" grep -q "5 numbers an image (means over places) in second of the network with SHA-256 $(sha256sum "$work/other.pt" | head -c 64)" "$work/log"

@@ -134,6 +134,11 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryNetwork, ::testing::ValuesIn(networks()), [
   return name;
 });
 
+TEST(TorchScript, ANetworkWithoutHiddenLayersDrawsTheSame) {
+  Case c(test::network("resnet", {{"hidden", nlohmann::json::array()}}), test::schema_of({1, 8, 12}, 3));
+  expect_same_samples(c, 5, 40);
+}
+
 TEST(TorchScript, NetworksBesideAClosedFormDrawTheSame) {
   for (const auto& [kind, shape, code] : {std::tuple{"convolutional", std::vector<std::size_t>{1, 8, 12}, 9},
                                           {"resnet", {1, 8, 12}, 9},

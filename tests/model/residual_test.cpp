@@ -55,9 +55,12 @@ std::vector<std::shared_ptr<const NetworkSettings>> beside(const ClosedForm& clo
   std::vector<std::shared_ptr<const NetworkSettings>> out;
   for (const GeneratorKind& kind : generator_kinds()) {
     const std::unique_ptr<GeneratorSettings> settings = kind.make();
+    if (settings->network() == nullptr) continue;
     settings::Problems problems;
-    settings->problems(&closed.schema, problems);
-    if (settings->network() == nullptr || !problems.empty()) continue;
+    settings->network()
+        ->beside(closed.model.moments.lift->coefficients())
+        ->problems(&closed.schema, problems);
+    if (!problems.empty()) continue;
     out.push_back(
         test::network(std::string(kind.name), {{"hidden", {7}}, {"plain_share", closed.model.plain_share}})
             ->beside(closed.model.moments.lift->coefficients()));

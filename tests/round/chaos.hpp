@@ -28,6 +28,7 @@ struct Tally {
   int summed = 0;    ///< rounds that have their sum, or are released
   int stood_in = 0;  ///< of these, by stand-ins
   int later = 0;     ///< of these, after a first round
+  int again = 0;     ///< of these, after it was given up and proposed again
   int released = 0, ended = 0;
 };
 
@@ -42,7 +43,8 @@ class Chaos {
     for (const crypto::SiteKey& key : c_.world.sites) add("site", key);
     for (std::size_t h = 0; h < c_.world.holders.size(); ++h) {
       add("holder", c_.world.holders[h]);
-      for (const std::uint64_t first : {0, 20, 30})
+      for (const std::uint64_t first :
+           {0, 20, 30, 40, 50})  // of later rounds and, further on, of those again
         round_key_of(first + h).save(parties_.back().round_key(first + h));
     }
     add("coordinator", c_.world.coordinator);
@@ -81,28 +83,41 @@ class Chaos {
       if (act == leaves && leaver != nullptr) (for_good ? gone_ : asleep_) = leaver;
       Party& p = parties_[random_() % parties_.size()];
       if (is_silent(p)) continue;
-      if (random_() % weather_.restored == 0) restore(p);
-      carry(p, fault_on_the_way_to(p));
       // The deadline comes when two thirds of the acts are done.
       const std::uint64_t deadline = round.proposal.contribute_until;
-      step(p, act * 3 < weather_.acts * 2 ? deadline - kAround_s : deadline + kAround_s, true);
-      carry(p, has_fault() ? Link::any(random_) : Link::Fault::kNone);
+      have_a_turn(p, act * 3 < weather_.acts * 2 ? deadline - kAround_s : deadline + kAround_s);
       if (testing::Test::HasFatalFailure()) return;
-      if (random_() % 8 == 0) p.backup();
     }
     calm_down(round.proposal.contribute_until + kAround_s);
     if (round.shares_keys()) calm_down(round.proposal.open_until + 1);
   }
 
-  /// After a round that has its sum.
-  void propose_next() {
+  /// After a round that has its sum. Every other time a person gives the next one up after a few turns of
+  /// anybody, and proposes it again where no contribution to it was seen. @returns whether it goes on
+  bool propose_next() {
     Exchange& own = coordinator().exchange();
     const auto read = [&](const std::string& name, std::uint64_t most) { return own.get(name, most); };
     release::Proposal next = proposal_after(ended_rounds(rounds_.back(), read));
     for (std::uint64_t* const day : {&next.contribute_until, &next.open_until, &next.stand_in_until})
       *day += *day > 0 ? kBetweenRounds_s : 0;
     propose(proposal_bytes(next, c_.world.coordinator));
+    again_ = random_() % 2 == 0;
+    if (!again_) return true;
+    for (auto turns = random_() % 6; turns > 0; --turns) {
+      Party& p = parties_[random_() % parties_.size()];
+      if (!is_silent(p)) have_a_turn(p, next.contribute_until - kAround_s);
+      if (testing::Test::HasFatalFailure()) return false;
+    }
+    if (give_up(next.contribute_until - kAround_s) > 0) return false;
+    for (release::HolderKey& h : next.holders) {
+      h.number += 20;
+      h.point = round_key_of(h.number).point();
+    }
+    propose(proposal_bytes(next, c_.world.coordinator));
+    return true;
   }
+  /// Whether the last one was.
+  bool is_proposed_again() const { return again_; }
 
   /// Once nothing can come of it any more nobody waits, and nobody keeps what opens a sum.
   void end() {
@@ -122,6 +137,26 @@ class Chaos {
   }
 
  private:
+  /// There, a step, and back, all of which may go wrong.
+  void have_a_turn(Party& p, std::uint64_t now) {
+    if (random_() % weather_.restored == 0) restore(p);
+    carry(p, fault_on_the_way_to(p));
+    step(p, now, true);
+    carry(p, has_fault() ? Link::any(random_) : Link::Fault::kNone);
+    if (testing::Test::HasFatalFailure()) return;
+    if (random_() % 8 == 0) p.backup();
+  }
+
+  /// The last round, by a person. @returns how many contributions to it lay before the coordinator
+  int give_up(std::uint64_t now) {
+    const Party& p = parties_.back();
+    carry(parties_.back(), Link::Fault::kNone);
+    const int contributions = contributions_in(p.exchange());
+    EXPECT_EQ(p.act("abandon:" + release::short_id(rounds_.back().id), now, ""), 0) << p.said();
+    carry(parties_.back(), Link::Fault::kNone);
+    return contributions;
+  }
+
   static constexpr std::uint64_t kAround_s = 1000, kBetweenRounds_s = 4'000'000;
 
   void add(const std::string& role, const crypto::SiteKey& key) {
@@ -154,8 +189,10 @@ class Chaos {
                                      ? c_.world.sites[static_cast<std::size_t>(&p - &parties_[0])]
                                      : c_.world.holders[0];
     p.restore([&](std::size_t number) {
-      return number <= rounds_.size() &&
-             seen_.contains(release::contribution_name(rounds_[number - 1].id, key.public_key()));
+      return std::ranges::any_of(rounds_, [&](const ProposedRound& round) {
+        return round.proposal.number() == number &&
+               seen_.contains(release::contribution_name(round.id, key.public_key()));
+      });
     });
     ++tally_.faults;
     ++tally_.restored;
@@ -232,6 +269,7 @@ class Chaos {
   std::vector<Party> parties_;
   const Party *gone_ = nullptr, *asleep_ = nullptr;
   std::optional<int> in_time_;
+  bool again_ = false;
   std::map<std::string, std::string> seen_;
 };
 

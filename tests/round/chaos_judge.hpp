@@ -50,6 +50,7 @@ class Judge {
     tally.summed += summed;
     tally.stood_in += summed && !opened;
     tally.later += summed && later;
+    tally.again += summed && later && chaos_.is_proposed_again();
   }
 
   /// Everybody can add it up again, round by round.

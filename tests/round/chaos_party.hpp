@@ -51,13 +51,15 @@ class Party {
   }
 
   /// An act. @param fault  MUFFLE_KILL_POINT; empty: none @returns its exit code, or minus the signal
-  int act(std::uint64_t now, const std::string& fault) const {
+  int act(std::uint64_t now, const std::string& fault) const { return act(role_, now, fault); }
+  /// Of step_driver.cpp's roles.
+  int act(const std::string& role, std::uint64_t now, const std::string& fault) const {
     constexpr unsigned kPatience_s = 30;  // whoever hangs ends by SIGALRM
     std::map<std::string, std::string> environment;
     if (role_ == "site")
       environment["MUFFLE_MARK_DRAWS"] = (world_ / "draws").string() + ":" + ledger().string();
     if (!fault.empty()) environment["MUFFLE_KILL_POINT"] = fault;
-    return step_process(role_, world_, now, environment, kPatience_s);
+    return step_process(role, world_, now, environment, kPatience_s);
   }
 
   /// Of its books and of what it sent; no keys.

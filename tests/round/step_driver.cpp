@@ -1,7 +1,8 @@
 // A step of a site, of a key holder or of the coordinator, in a process of its own: what it does next in all
 // rounds that it knows, as `muffle site step` and `muffle coordinator step` do.
-//   step_driver site|holder|coordinator WORLD NOW      WORLD/exchange, WORLD/party (its folder),
-//   WORLD/party.key, WORLD/round-NUMBER.key, WORLD/shares-ROUND
+//   step_driver site|holder|coordinator|abandon:ROUND WORLD NOW      WORLD/exchange, WORLD/party (its
+//   folder), WORLD/party.key, WORLD/round-NUMBER.key, WORLD/shares-ROUND
+// abandon:ROUND, of the coordinator: it gives this round up (the first digits of its id).
 // Linked with faulty_system.cpp, which fails, kills and marks draws on demand. Exits as muffle does.
 #include <cstdlib>
 #include <iostream>
@@ -21,6 +22,8 @@ namespace {
 using namespace muffle;
 namespace fs = std::filesystem;
 
+constexpr std::string_view kAbandon = "abandon:";
+
 class Steps {
  public:
   Steps(fs::path world, std::uint64_t now)
@@ -37,6 +40,8 @@ class Steps {
     if (role == "site") require_ledger(all);
     std::optional<Error> first;
     for (const round::Proposals::Entry& entry : all.rounds) {
+      if (role.starts_with(kAbandon) && release::short_id(entry.round.id) != role.substr(kAbandon.size()))
+        continue;
       try {
         say(step(role, entry.round));
       } catch (const Error& e) {
@@ -58,7 +63,10 @@ class Steps {
   round::StepReport step(const std::string& role, const round::ProposedRound& round) const {
     if (role == "site") return round::contributor_step(round, *exchange_, site_job(round));
     if (role == "holder") return round::holder_step(round, *exchange_, holder_job(round));
-    return round::coordinator_step(round, *exchange_, {key_, party_, clock_, "1.2.3"});
+    const round::CoordinatorJob job{key_, party_, clock_, "1.2.3"};
+    if (role.starts_with(kAbandon))
+      return round::abandon_round(round, *exchange_, job, release::AbandonCode::kPerson);
+    return round::coordinator_step(round, *exchange_, job);
   }
 
   round::ContributorJob site_job(const round::ProposedRound& round) const {

@@ -63,6 +63,8 @@ class GeneratorSettings {
   virtual std::vector<NamedArray> arrays(const ModelInfo& info, const JsonFields& description,
                                          std::span<const std::byte> payload) const = 0;
 
+  /// How many different records of a class it can draw; 0: without limit.
+  virtual std::uint64_t distinct_records() const { return 0; }
   /// Its samplers know how many rows people have, where the schema has them counted
   /// (Sampler::people_by_rows()).
   virtual bool knows_rows_of_people() const { return false; }

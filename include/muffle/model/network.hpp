@@ -34,6 +34,9 @@ class NetworkSettings : public GeneratorSettings {
   /// In training it makes relaxed records of a table (features::MixedLayout), which maps with such twins
   /// take.
   virtual bool makes_relaxed() const { return false; }
+  /// Of the codes, the first so many are normal numbers, which samples that lie farther away stretch
+  /// (Departure::spread).
+  virtual std::size_t normal_codes() const { return code; }
   /// The same network beside a closed form of so many coefficients.
   std::shared_ptr<const NetworkSettings> beside(std::size_t coefficients) const;
 
