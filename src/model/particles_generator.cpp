@@ -49,8 +49,7 @@ void ParticlesSettings::add_last(const schema::Schema& schema, Count& count) con
 }
 
 GeneratorKind particles_generator() {
-  return {"particles",
-          "no network: so many records of each class, which training moves towards the release",
+  return {"particles", "no network: so many records of each class, which training moves towards the release",
           make_default<ParticlesSettings>};
 }
 

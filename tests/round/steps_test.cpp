@@ -220,7 +220,7 @@ TEST(Steps, RecordsThatCannotBeSummedStopASiteInAllOtherRoundsUntilSomebodyHasLo
     return fs::exists(d.of(d.world.sites[0]) / "records-refused");
   };
   EXPECT_FALSE(noted_after([] { throw ConfigError("a setting"); }));
-  EXPECT_FALSE(noted_after([] { throw StoppedError("told to stop"); }));
+  EXPECT_FALSE(noted_after([] { throw comm::StoppedError("told to stop"); }));
   EXPECT_TRUE(noted_after([] { throw CommError("a rank is gone"); }));
   EXPECT_TRUE(noted_after([] { throw std::bad_alloc(); }));
 }
