@@ -1,6 +1,8 @@
 // Rounds between institutions, step by step, over a folder: what each party does, in which order, and what it
 // refuses.
 #include <fstream>
+#include <functional>
+#include <new>
 
 #include "muffle/privacy/ledger.hpp"
 #include "muffle/release/contribution_book.hpp"
@@ -206,23 +208,22 @@ TEST(Steps, RecordsThatCannotBeSummedStopASiteInAllOtherRoundsUntilSomebodyHasLo
   EXPECT_FALSE(fs::exists(note));
   EXPECT_SAYS(step(other, nullptr).done, "contributed, for charge");
   // What settings or a person end is no answer; whatever else ends it may be.
-  const auto noted_after = [](const auto& fail) {
+  const auto noted_after = [](const std::function<OwnSums()>& fail) {
     ConsortiumOfFolders d;
     ContributorJob job = d.job_of(0, d.before());
     bool noted_before = false;
     job.sum_records = [&](const ProposedRound&) -> OwnSums {
       noted_before = fs::exists(d.of(d.world.sites[0]) / "records-refused");
-      fail();
-      return {};
+      return fail();
     };
     EXPECT_ANY_THROW(contributor_step(d.round, *d.exchange, job));
     EXPECT_TRUE(noted_before);  // a kill would leave it
     return fs::exists(d.of(d.world.sites[0]) / "records-refused");
   };
-  EXPECT_FALSE(noted_after([] { throw ConfigError("a setting"); }));
-  EXPECT_FALSE(noted_after([] { throw comm::StoppedError("told to stop"); }));
-  EXPECT_TRUE(noted_after([] { throw CommError("a rank is gone"); }));
-  EXPECT_TRUE(noted_after([] { throw std::bad_alloc(); }));
+  EXPECT_FALSE(noted_after([]() -> OwnSums { throw ConfigError("a setting"); }));
+  EXPECT_FALSE(noted_after([]() -> OwnSums { throw ErrorOf<ExitCode::kStopped>("told to stop"); }));
+  EXPECT_TRUE(noted_after([]() -> OwnSums { throw CommError("a rank is gone"); }));
+  EXPECT_TRUE(noted_after([]() -> OwnSums { throw std::bad_alloc(); }));
 }
 
 /// Summing takes hours. What is decided meanwhile counts: nothing is charged or drawn.
