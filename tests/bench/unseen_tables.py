@@ -25,7 +25,8 @@ import sdmetrics_scores
 ROWS = {  # name: table, epsilon, adjacency
     "loans-1": ("loans", 1, "replace-one"), "loans-3": ("loans", 3, "replace-one"), "admissions-1": ("admissions", 1, "replace-one"),
     "actg175-1.1": ("actg175", 1.1, "add-remove-one"),
-    "loans-1-add-remove": ("loans", 1, "add-remove-one"), "admissions-1-add-remove": ("admissions", 1, "add-remove-one"),
+    "loans-1-add-remove": ("loans", 1, "add-remove-one"), "loans-3-add-remove": ("loans", 3, "add-remove-one"),
+    "admissions-1-add-remove": ("admissions", 1, "add-remove-one"),
     "actg175-1.1-replace": ("actg175", 1.1, "replace-one")}
 
 
