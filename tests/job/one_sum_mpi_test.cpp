@@ -128,19 +128,12 @@ std::vector<std::uint64_t> by_exchange(const Records& records, const std::string
     c.exchange->put(release::proposal_name(c.round.id), c.world.proposed);
   }
   for (std::size_t i = 0; i < kParts.size(); ++i) {
-    const round::ContributorJob job = c.job_of(i, c.before());
-    const round::ContributorJob with_records{
-        job.key,
-        job.folder,
-        job.book,
-        job.clock,
-        job.verdict,
-        [&](const release::ProposedRound& round) {
-          EXPECT_EQ(round.summed.size(), records.plan.size());
-          return round::OwnSums{embed::TestAccess::make(sums_of_site(records, i)), 0};
-        },
-        job.entropy};
-    contributor_step(c.round, *c.exchange, with_records);
+    round::ContributorJob job = c.job_of(i, c.before());
+    job.sum_records = [&](const release::ProposedRound& round) {
+      EXPECT_EQ(round.summed.size(), records.plan.size());
+      return round::OwnSums{embed::TestAccess::make(sums_of_site(records, i)), 0};
+    };
+    contributor_step(c.round, *c.exchange, job);
   }
   c.coordinator(c.before());
   for (std::size_t h = 0; h < c.world.holders.size(); ++h) c.holder(h, c.before());

@@ -44,26 +44,19 @@ TEST(NetworkRound, IsTheSumOfAllRecordsInOnePlaceByEachSitesOwnCopyOfTheNetwork)
   for (std::size_t i = 0; i < 4; ++i) {
     const std::string copy = (c.of(c.world.sites[i]) / "copy.pt").string();
     std::filesystem::copy_file(test::small_network(), copy);
-    const round::ContributorJob job = c.job_of(i, c.before());
-    const round::ContributorJob with_records{
-        job.key,
-        job.folder,
-        job.book,
-        job.clock,
-        job.verdict,
-        [&](const release::ProposedRound& round) {
-          release::ReleasePlan here = round.summed;
-          test::expect_error(ExitCode::kConfig, {"not at hand"},
-                             [&] { embed::make_embedder(here, make_plain_network_block); });
-          features::find_assets(here.maps, site::find_networks(here.maps, std::vector{copy}).files);
-          test::MemorySource own(records, test::shard(records.n, test::Deal::kShuffledUneven, i, 4));
-          return round::OwnSums{
-              embed::embed_shard(embed::make_embedder(std::move(here), make_plain_network_block), own,
-                                 1 + static_cast<int>(i) % 2, {}),
-              0};
-        },
-        job.entropy};
-    contributor_step(c.round, *c.exchange, with_records);
+    round::ContributorJob job = c.job_of(i, c.before());
+    job.sum_records = [&](const release::ProposedRound& round) {
+      release::ReleasePlan here = round.summed;
+      test::expect_error(ExitCode::kConfig, {"not at hand"},
+                         [&] { embed::make_embedder(here, make_plain_network_block); });
+      features::find_assets(here.maps, site::find_networks(here.maps, std::vector{copy}).files);
+      test::MemorySource own(records, test::shard(records.n, test::Deal::kShuffledUneven, i, 4));
+      return round::OwnSums{
+          embed::embed_shard(embed::make_embedder(std::move(here), make_plain_network_block), own,
+                             1 + static_cast<int>(i) % 2, {}),
+          0};
+    };
+    contributor_step(c.round, *c.exchange, job);
   }
   c.coordinator(c.before());
   for (std::size_t h = 0; h < 3; ++h) c.holder(h, c.before());
