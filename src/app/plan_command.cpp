@@ -103,12 +103,14 @@ std::vector<std::string> differences(const release::ReleasePlan& plan) {
   if (!plan.schema.table) return out;
   const std::vector<schema::Column>& columns = plan.schema.table->columns;
   for (const schema::Column& column : columns) {
-    if (column.time_of)
+    if (column.time_of && !columns[*column.time_of].since)
       out.push_back(fmt::format("'{}' is released as a day and a time of day",
                                 printable(columns[*column.time_of].name)));
     if (!column.since) continue;
-    out.push_back(fmt::format("'{}' is released as how much later it is than '{}'{}", printable(column.name),
+    out.push_back(fmt::format("'{}' is released as how {} later it is than '{}'{}{}", printable(column.name),
+                              column.counts_days() ? "many days" : "much",
                               printable(columns[*column.since].name),
+                              column.counts_days() ? ", and a time of day" : "",
                               column.dates ? ", for the constraint between them" : ""));
   }
   return out;

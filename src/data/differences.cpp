@@ -22,11 +22,13 @@ Differences::Differences(const schema::Table& table, Of of) {
       note(*column.since);
       columns_[j].since = column.since;
     }
-    if (column.is_day()) {
+    if (column.has_time()) {
       note(j);
       columns_[j].time = table.time_of_day(j);
       columns_[j].day_of.emplace(column);
       columns_[j].time_of.emplace(table.columns[*columns_[j].time]);
+      for (const std::size_t dated : {j, column.since.value_or(j)})
+        columns_[dated].grid.emplace(columns_[dated].text->column());
     }
     if (column.derived && of == Of::kChecks) {
       note(column.derived->later);
@@ -76,17 +78,37 @@ schema::FieldReading Differences::reading(const Column& own) const {
   return out;
 }
 
-std::pair<schema::FieldReading, schema::FieldReading> Differences::parts(const Column& own) {
+Differences::Parts Differences::parts(const Column& own) {
   const schema::Column& column = own.text->column();
   const double value = std::clamp(*own.value, column.lo, column.hi);
   // On the grid before it is cut: what is nearest to midnight may be of the next day.
-  const double last = std::round((column.hi - column.lo) / column.step);
-  const double nearest = std::min(std::round((value - column.lo) / column.step), last);
-  const schema::DayAndTime both = schema::day_and_time(column.lo + nearest * column.step);
+  const schema::DayAndTime both = schema::day_and_time(own.grid->value(own.grid->index(value)));
   schema::FieldReading day = own.day_of->read_difference(both.day);
   if (*own.value < value) day.misfit = Misfit::kBelow;
   if (*own.value > value) day.misfit = Misfit::kAbove;
   return {day, own.time_of->read_difference(both.time)};
+}
+
+/// What fits is said of the difference as it is; what it is in days, of both datetimes on their grids.
+Differences::Parts Differences::later_parts(const Column& own) const {
+  const schema::FieldReading difference = reading(own);
+  const Column& other = columns_[*own.since];
+  if (!other.value) {
+    const schema::Column& time = own.time_of->column();
+    if (!difference.cell) return {difference, difference};
+    return {{Misfit::kNone, schema::Cell{own.day_of->column().missing_code(), 0.5f}},
+            {Misfit::kNone, schema::Cell{time.missing_code(), 0.5f}}};
+  }
+  const schema::Column& column = own.text->column();
+  const double from = std::clamp(*other.value, other.text->column().lo, other.text->column().hi);
+  const double date = column.dates ? std::clamp(*own.value, column.dates->lo, column.dates->hi) : *own.value;
+  const double earlier = other.grid->value(other.grid->index(from));
+  const double scale = std::pow(10.0, column.decimals);
+  const double apart = own.grid->value(own.grid->index(std::clamp(date - earlier, column.lo, column.hi)));
+  const schema::LaterBy by = schema::later_by(std::round((earlier + apart) * scale) / scale, earlier);
+  schema::FieldReading days = own.day_of->read_difference(by.apart);
+  days.misfit = difference.misfit;
+  return {days, own.time_of->read_difference(by.time)};
 }
 
 }  // namespace muffle::data

@@ -156,7 +156,9 @@ class TableChecker {
                     name, use.other_orders));
     HeldValues held{name, {}, {}, {}, {}};
     if (column.is_number()) {
-      const auto [lo, hi] = column.is_day() ? *column.dates : schema::DateBounds{column.lo, column.hi};
+      const auto [lo, hi] = column.counts_days() ? *column.apart
+                            : column.is_day()    ? *column.dates
+                                                 : schema::DateBounds{column.lo, column.hi};
       held.bounds = fmt::format("{} to {}", written(column, lo), written(column, hi));
       if (use.least <= use.largest) {
         held.least = written(column, use.least);
@@ -273,6 +275,7 @@ class TableChecker {
       if (reading.cell) row_[j] = *reading.cell;
       look_at(j, reading.misfit, where);
       if (table_.columns[j].is_day()) return look_at_number(uses_[j], *differences_.date(j));
+      if (table_.columns[j].counts_days()) return look_at_difference(j, reading.misfit);
       if (reading.misfit == Misfit::kNone && reading.cell)
         look_at_number(uses_[j], uses_[j].text->number(*reading.cell));
     });
@@ -287,6 +290,12 @@ class TableChecker {
       ++broken_[*rule];
       notes_.misfit(fmt::format("{} breaks {}", where(), schema::constraint_name(table_, *rule)));
     }
+  }
+
+  /// Of a column that counts_days(), as files have both datetimes.
+  void look_at_difference(std::size_t j, Misfit misfit) {
+    const auto later = differences_.date(j), earlier = differences_.date(*table_.columns[j].since);
+    if (misfit == Misfit::kNone && later && earlier) look_at_number(uses_[j], *later - *earlier);
   }
 
   std::string what_follows(std::size_t j) const {

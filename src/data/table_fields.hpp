@@ -51,7 +51,7 @@ class TableFields {
   struct ColumnUse {
     Use use = Use::kNone;
     std::size_t number = 0;           ///< of a record
-    std::optional<std::size_t> time;  ///< of a datetime that is a day: its time's column
+    std::optional<std::size_t> time;  ///< of a datetime that has one: its time's column
     std::optional<schema::ColumnText> text;
     std::optional<QuickFields> quick;
     std::vector<float> middles;  ///< positions of the codes' middles: of categories all there are

@@ -34,19 +34,9 @@ constexpr std::uint64_t kMostSingleValues = 256, kEqualParts = 128, kEqualPartsO
 constexpr std::uint64_t kFiveMinutes = 288;  // of a day: whole hours and their quarters begin cells
 constexpr double kGrowth = 1.1;
 
-}  // namespace
-
-std::vector<double> fine_bins(const Column& column) {
-  const Grid grid = grid_with(column);
-  const std::uint64_t values = grid.count();
-  if (values <= kMostSingleValues) return equal_bins(column, values);
-  if (column.is_temporal() && !column.since)
-    return equal_bins(column, column.type == ColumnType::kTime ? kFiveMinutes : kEqualPartsOfTime);
-  std::set<std::uint64_t> firsts{0, 1, values - 1, values};
-  for (std::uint64_t i = 1; i < kEqualParts; ++i)
-    firsts.insert(static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * values / kEqualParts));
-  // Zero's place among the values, where it is one of them or would be.
-  const double zero = std::round(-column.lo / column.step), last = static_cast<double>(values - 1);
+/// Where cells begin that grow by a factor with the distance from a place, on either side; it has one of its
+/// own.
+void add_growing(double zero, double last, std::set<std::uint64_t>& firsts) {
   const auto add = [&](double at) {
     if (at > 0 && at <= last) firsts.insert(static_cast<std::uint64_t>(at));
   };
@@ -56,6 +46,47 @@ std::vector<double> fine_bins(const Column& column) {
     add(zero + std::round(apart));
     add(zero - std::round(apart) + 1);
   }
+}
+
+/// Of a column that counts_days(): the day of the other date is cut as any difference is, and behind it are
+/// whole days, which are cut so themselves.
+std::vector<double> fine_bins_of_days(const Column& column) {
+  Column days = column;
+  days.apart.reset();
+  days.lo = 0.0;
+  days.step = kSecondsADay;
+  days.decimals = 0;
+  days.hi = std::floor(column.hi / kSecondsADay) * kSecondsADay;
+  const std::vector<double> later = fine_bins(days);  // the first one is of one day
+  Column within = column;
+  within.hi = kSecondsADay - column.step;
+  const Grid grid = grid_with(within);
+  std::set<std::uint64_t> firsts{0};
+  if (grid.count() <= kMostSingleValues) {
+    for (std::uint64_t i = 1; i < grid.count(); ++i) firsts.insert(i);
+  } else {
+    add_growing(std::round(-column.lo / column.step), static_cast<double>(grid.count() - 1), firsts);
+  }
+  std::vector<double> edges;
+  for (const std::uint64_t first : firsts) edges.push_back(grid.value(first));
+  edges.insert(edges.end(), later.begin() + 1, later.end());
+  return edges;
+}
+
+}  // namespace
+
+std::vector<double> fine_bins(const Column& column) {
+  if (column.counts_days()) return fine_bins_of_days(column);
+  const Grid grid = grid_with(column);
+  const std::uint64_t values = grid.count();
+  if (values <= kMostSingleValues) return equal_bins(column, values);
+  if (column.is_temporal() && !column.since)
+    return equal_bins(column, column.type == ColumnType::kTime ? kFiveMinutes : kEqualPartsOfTime);
+  std::set<std::uint64_t> firsts{0, 1, values - 1, values};
+  for (std::uint64_t i = 1; i < kEqualParts; ++i)
+    firsts.insert(static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * values / kEqualParts));
+  // Zero's place among the values, where it is one of them or would be.
+  add_growing(std::round(-column.lo / column.step), static_cast<double>(values - 1), firsts);
   return edges_at(column, grid, {firsts.begin(), firsts.end()});
 }
 

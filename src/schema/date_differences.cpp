@@ -54,7 +54,8 @@ DateBounds date_bounds(const Table& table, const Column& column) {
   if (column.dates) return *column.dates;
   if (!column.since) return {column.lo, column.hi};
   const DateBounds base = date_bounds(table, table.columns[*column.since]);
-  return {base.lo + column.lo, base.hi + column.hi};
+  const DateBounds apart = column.apart.value_or(DateBounds{column.lo, column.hi});
+  return {base.lo + apart.lo, base.hi + apart.hi};
 }
 
 /// Whether the later column can count since the earlier one in place of a rule.
@@ -162,7 +163,7 @@ RowNumbers::RowNumbers(const Table& table) : table_(table), known_(table.columns
   };
   const auto know_whole = [&](std::size_t j) {
     know(j);
-    if (table.columns[j].is_day()) know(*table.time_of_day(j));
+    if (table.columns[j].has_time()) know(*table.time_of_day(j));
   };
   const auto follow = [&](std::size_t j) {
     know_whole(j);
@@ -191,6 +192,11 @@ double RowNumbers::number(std::size_t column, std::span<const float> record) con
   const Known& known = *known_[column];
   const double own = known.text.number(cell_at(record[known.at], c.codes()));
   if (!c.since && !c.is_day()) return own;
+  if (c.counts_days()) {
+    const double earlier = number(*c.since, record);
+    if (std::isnan(own) || std::isnan(earlier)) return std::numeric_limits<double>::quiet_NaN();
+    return later_datetime(c, earlier, {own, time_of_day(column, record)});
+  }
   const double date = own + (c.since ? number(*c.since, record) : time_of_day(column, record));  // NaN stays
   return c.dates ? std::clamp(date, c.dates->lo, c.dates->hi) : date;
 }

@@ -47,7 +47,7 @@ class Checks {
       if (c.type == ColumnType::kKey) key(c);
       if (!c.is_unread() && !is_part(c)) column(c);
       // What people write is the datetime: what is wrong about it is said of that.
-      if (c.is_day() && table_.time_of_day(j)) column(as_in_files(table_, j));
+      if (c.has_time() && table_.time_of_day(j)) column(as_in_files(table_, j));
     }
     times_of_day();
     roles();
@@ -67,7 +67,7 @@ class Checks {
 
  private:
   void add(std::string problem) { out_.push_back(std::move(problem)); }
-  static bool is_part(const Column& c) { return c.is_day() || c.time_of; }
+  static bool is_part(const Column& c) { return c.has_time() || c.time_of; }
 
   void key(const Column& c) {
     const auto say = [&](const std::string& what) { add(fmt::format("column '{}': {}", c.name, what)); };
@@ -117,7 +117,7 @@ class Checks {
       std::for_each(v.aliases.begin(), v.aliases.end(), plain);
     }
     std::for_each(c.spellings.begin(), c.spellings.end(), plain);
-    if (c.since) since(c, say);
+    if (c.since && !c.apart) since(c, say);  // of one that counts_days(): of what files have
     if (c.derived) derived(c, say);
     if (c.determined) determined(c, say);
     if (c.codes() > kMostCodes) say(fmt::format("more than {} bins or values", kMostCodes));
@@ -149,12 +149,12 @@ class Checks {
       say(fmt::format("column '{}' and what it may be later lie outside the years 1 to 9999", base.name));
   }
 
-  /// Every datetime that is a day has one time of day, and both are what split_datetimes() makes.
+  /// Every datetime that has a time of day has one, and both are what split_datetimes() makes.
   void times_of_day() {
     std::set<std::size_t> days;
     for (std::size_t j = 0; j < table_.columns.size(); ++j) {
       const Column& c = table_.columns[j];
-      if (c.is_day() && !table_.time_of_day(j))
+      if ((c.is_day() || c.apart) && !table_.time_of_day(j))
         add(fmt::format("column '{}' is a day without a time", c.name));
       if (!c.time_of) continue;
       if (j < table_.in_files() || *c.time_of >= table_.in_files() || !days.insert(*c.time_of).second ||
@@ -162,15 +162,30 @@ class Checks {
         add(fmt::format("column '{}' is no time of day of a datetime", c.name));
     }
   }
-  static bool is_time_of(const Column& time, const Column& day) {
-    const auto is_midnight = [](double value) { return day_and_time(value).time == 0; };
-    return day.type == ColumnType::kDatetime && day.is_feature() && day.is_day() && day.learned &&
-           day.step == kSecondsADay && day.lo < day.hi && is_midnight(day.lo) && is_midnight(day.hi) &&
-           day_and_time(day.dates->lo).day == day.lo && day_and_time(day.dates->hi).day == day.hi &&
-           time.type == ColumnType::kTime && time.is_feature() && time.learned &&
+  bool is_time_of(const Column& time, const Column& day) const {
+    return day.type == ColumnType::kDatetime && day.is_feature() && day.learned &&
+           (day.since ? counts_days(day, time.step) : is_day(day)) && time.type == ColumnType::kTime &&
+           time.is_feature() && time.learned && !time.since && !time.apart && !time.dates &&
            time.name == time_of_day_name(day.name) && time.missing == day.missing &&
            time.spellings == day.spellings && time.decimals == day.decimals && time.notation == Notation() &&
            time.lo < time.step && time.hi + time.step > kSecondsADay - time.step / 2;
+  }
+  static bool is_day(const Column& day) {
+    const auto is_midnight = [](double value) { return day_and_time(value).time == 0; };
+    return day.is_day() && !day.apart && day.step == kSecondsADay && day.lo < day.hi && is_midnight(day.lo) &&
+           is_midnight(day.hi) && day_and_time(day.dates->lo).day == day.lo &&
+           day_and_time(day.dates->hi).day == day.hi;
+  }
+  /// A cell is of the other date's day, or of whole days.
+  bool counts_days(const Column& day, double step) const {
+    if (!day.apart || *day.since >= table_.in_files() || day.step != step) return false;
+    const auto [lo, hi] = *day.apart;
+    const Column base = as_in_files(table_, *day.since);
+    const bool whole = std::ranges::all_of(
+        day.edges, [](double edge) { return edge < kSecondsADay || day_and_time(edge).time == 0; });
+    return base.type == ColumnType::kDatetime && lo >= 0 && lo < kSecondsADay && hi - lo >= kSecondsADay &&
+           whole && std::ranges::count(day.edges, kSecondsADay) == 1 &&
+           DateBounds{day.lo, day.hi} == later_bounds(table_, day);
   }
 
   template <class Say>

@@ -74,6 +74,7 @@ json column_json(const Column& c) {
     if (c.notation != Notation()) out["notation"] = notation_json(c.notation);
     if (c.since) out["since"] = *c.since;
     if (c.dates) out["dates"] = {c.dates->lo, c.dates->hi};
+    if (c.apart) out["apart"] = {c.apart->lo, c.apart->hi};
     if (c.time_of) out["time_of"] = *c.time_of;
     if (c.derived)
       out["derived"] = {{"unit", name_of(kUnitNames, c.derived->unit)},
@@ -141,6 +142,12 @@ void read_person(const JsonFields& f, Column& c) {
   if (f.has("notation")) c.notation = read_notation(f.object("notation"));
 }
 
+std::optional<DateBounds> read_bounds(const JsonFields& f, std::string_view key) {
+  if (!f.has(key)) return std::nullopt;
+  const std::vector<double> bounds = f.numbers(key, 2);
+  return DateBounds{bounds[0], bounds[1]};
+}
+
 Column read_column(const JsonFields& f) {
   Column c;
   c.name = f.text("name", kLongestText);
@@ -157,12 +164,10 @@ Column read_column(const JsonFields& f) {
     if (f.has("notation")) c.notation = read_notation(f.object("notation"));
   } else if (c.is_number()) {
     f.only({"name", "type", "role", "unit", "missing", "spellings", "lo", "hi", "step", "decimals", "edges",
-            "learned", "notation", "since", "dates", "time_of", "derived"});
+            "learned", "notation", "since", "dates", "apart", "time_of", "derived"});
     if (f.has("since")) c.since = f.integer("since", 0, kMostColumns - 1);
-    if (f.has("dates")) {
-      const std::vector<double> dates = f.numbers("dates", 2);
-      c.dates = DateBounds{dates[0], dates[1]};
-    }
+    c.dates = read_bounds(f, "dates");
+    c.apart = read_bounds(f, "apart");
     if (f.has("time_of")) c.time_of = f.integer("time_of", 0, kMostColumns - 1);
     if (f.has("derived")) {
       const JsonFields d = f.object("derived");
@@ -294,7 +299,8 @@ std::string differences(const Table& one, const Table& other) {
     say(a.edges == b.edges && a.learned == b.learned, "bins");
     say(a.notation == b.notation && a.digits == b.digits, "notation");
     say(a.since == b.since && (!a.since || a.dates == b.dates), "since");
-    say(a.is_day() == b.is_day() && (!a.is_day() || a.dates == b.dates) && a.time_of == b.time_of,
+    say(a.is_day() == b.is_day() && (!a.is_day() || a.dates == b.dates) && a.apart == b.apart &&
+            a.time_of == b.time_of,
         "time of day");
     say(a.derived == b.derived, "derive");
     say(a.determined == b.determined, "determined_by");

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "muffle/core/error.hpp"
+#include "muffle/schema/day_and_time.hpp"
 #include "muffle/schema/plain_text.hpp"
 
 namespace muffle::schema {
@@ -331,7 +332,9 @@ void ColumnText::write(Cell cell, std::string& out) const {
 
 double ColumnText::number(Cell cell) const {
   if (column_.missing && cell.code >= column_.missing_code()) return std::numeric_limits<double>::quiet_NaN();
-  return column_.is_number() ? grid_->value(grid_->index_of(cell)) : static_cast<double>(cell.code);
+  if (!column_.is_number()) return static_cast<double>(cell.code);
+  const double value = grid_->value(grid_->index_of(cell));
+  return column_.counts_days() ? whole_days(value) : value;
 }
 
 }  // namespace muffle::schema

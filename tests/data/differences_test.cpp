@@ -1,4 +1,5 @@
 // Dates that count since another of their row: read from files, checked, and written back.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "data/table_fixture.hpp"
@@ -214,6 +215,113 @@ TEST_F(DatesSince, WhatCannotBeCountedIsRefused) {
   refused(stays_toml("since = \"admitted\"\nlo = 0\nhi = 4000000\n"), "years 1 to 9999");
   refused(stays_toml("since = \"admitted\"\n" + bounds) + kInOrder, "no other comparison");
   refused("[[columns]]\nname = \"a\"\ntype = \"integer\"\nlo = 0\nhi = 9\nsince = \"b\"\n", "only dates");
+}
+
+/// A datetime that counts days since another, and has a time of day of its own.
+class CountedDaysInFiles : public DatesSince {
+ protected:
+  static inline const std::string kHeader = "admitted,discharged\n";
+  /// @param step  of the admission, in seconds
+  static std::string toml(const std::string& discharged, int step = 3600, const std::string& admitted = "") {
+    return fmt::format(
+        "[[columns]]\nname = \"admitted\"\ntype = \"datetime\"\nformat = \"%d.%m.%Y %H:%M\"\nlo = "
+        "\"2020-01-01 00:00\"\nhi = \"2020-01-04 22:00\"\nstep = {}\n{}[[columns]]\nname = "
+        "\"discharged\"\ntype = \"datetime\"\nformat = \"%d.%m.%Y %H:%M\"\nstep = 3600\n{}",
+        step, admitted, discharged);
+  }
+  static inline const std::string kSince = "since = \"admitted\"\nlo = 0\nhi = 9.5\n";
+  static inline const std::string kRule = "lo = \"2020-01-01 06:00\"\nhi = \"2020-01-12 18:00\"\n";
+};
+
+TEST_F(CountedDaysInFiles, TheDaysOfBothDatesAreCountedAndTheTimeIsOfTheLaterOne) {
+  const DataSpec one = stays(toml(kSince + "missing = [\"\"]\n"));
+  const std::string rows = kHeader +
+                           "01.01.2020 08:00,01.01.2020 08:00\n02.01.2020 08:00,02.01.2020 23:00\n"
+                           "02.01.2020 23:00,03.01.2020 00:00\n01.01.2020 08:00,03.01.2020 07:00\n"
+                           "03.01.2020 10:00,12.01.2020 22:00\n04.01.2020 05:00,\n";
+  put("stays.csv", rows);
+  // Days of the admission, cells of the difference (24 hours, then days), and hours of both.
+  EXPECT_EQ(codes(one), (Codes{{0, 0, 8, 8, 0},
+                               {1, 15, 8, 23, 0},
+                               {1, 24, 23, 0, 0},
+                               {0, 25, 8, 7, 0},
+                               {2, 32, 10, 22, 0},
+                               {3, 34, 5, 24, 0}}));
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  const std::string arrays = written(one.schema, "npz", read_all(one));
+  DataSpec back = written_records(folder_ / "w.npz");
+  back.schema = one.schema;
+  EXPECT_EQ(codes(back), codes(one));
+  const auto checked = check_records(one, 0, 20);
+  EXPECT_TRUE(checked.places.empty());
+  ASSERT_EQ(checked.holds.size(), 2u);
+  EXPECT_EQ(checked.holds[1].bounds, "0 days to 9.5 days");
+  EXPECT_EQ(checked.holds[1].least, "0 days");
+  EXPECT_EQ(checked.holds[1].largest, "9.5 days") << "as files have it, not what is counted";
+}
+
+// What one record is made of hangs on nothing but that record: another in front of it, or none.
+TEST_F(CountedDaysInFiles, ARecordIsTheSameWhateverIsBeforeIt) {
+  const DataSpec one = stays(toml(kSince + "missing = [\"\"]\n", 3600, "missing = [\"-\"]\n"));
+  const std::vector<std::string> rows{"01.01.2020 08:00,03.01.2020 07:00\n", "-,04.01.2020 05:00\n",
+                                      "02.01.2020 10:00,\n", "-,\n"};
+  Codes alone;
+  for (const std::string& row : rows) {
+    put("stays.csv", kHeader + row);
+    alone.push_back(codes(one).front());
+  }
+  EXPECT_EQ(alone, (Codes{{0, 25, 8, 7, 0}, {4, 34, 24, 24, 0}, {1, 34, 10, 24, 0}, {4, 34, 24, 24, 0}}));
+  put("stays.csv", kHeader + rows[0] + rows[1] + rows[2] + rows[3]);
+  EXPECT_EQ(codes(one), alone);
+}
+
+TEST_F(CountedDaysInFiles, BoundsAreOfTheDifferenceAndWhatIsOutsideIsClamped) {
+  const DataSpec one = stays(toml(kSince), schema::OnError::kClamp);
+  put("stays.csv", kHeader +
+                       "02.01.2020 08:00,02.01.2020 07:00\n02.01.2020 08:00,11.01.2020 21:00\n"
+                       "02.01.2020 08:00,soon\nsoon,02.01.2020 08:00\n");
+  Batch all = read_all(one);
+  EXPECT_EQ(all.y, (std::vector<std::int64_t>{0, 0, schema::kNoClass, schema::kNoClass}));
+  EXPECT_THAT(written(one.schema, "csv", all),
+              testing::StartsWith(kHeader +
+                                  "02.01.2020 08:00,02.01.2020 08:00\n02.01.2020 08:00,11.01.2020 20:00\n"));
+  EXPECT_THAT(check_records(one, 0, 20).places,
+              testing::ElementsAre(
+                  testing::HasSubstr("later than the other date by less than the column's lo"),
+                  testing::HasSubstr("later than the other date by more than the column's hi"),
+                  testing::HasSubstr("'discharged': the field is not written as the column's format"),
+                  testing::HasSubstr("'admitted': the field is not written as the column's format")));
+  expect_error(ExitCode::kData, {"does not fit"}, [&] { (void)read_all(stays(toml(kSince))); });
+}
+
+TEST_F(CountedDaysInFiles, ByARuleTheColumnsOwnDatesHoldToo) {
+  const DataSpec one = stays(toml(kRule) + kInOrder, schema::OnError::kClamp);
+  ASSERT_TRUE(one.schema.table->columns[1].counts_days());
+  put("stays.csv", kHeader +
+                       "01.01.2020 00:00,01.01.2020 05:00\n04.01.2020 22:00,13.01.2020 01:00\n"
+                       "03.01.2020 09:00,02.01.2020 09:00\n02.01.2020 09:00,12.01.2020 18:00\n");
+  const std::string rows = kHeader +
+                           "01.01.2020 00:00,01.01.2020 06:00\n04.01.2020 22:00,12.01.2020 18:00\n"
+                           "03.01.2020 09:00,03.01.2020 09:00\n02.01.2020 09:00,12.01.2020 18:00\n";
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)), rows);
+  EXPECT_THAT(
+      check_records(one, 0, 20).places,
+      testing::ElementsAre(testing::HasSubstr("'discharged': the field is below the column's lo"),
+                           testing::HasSubstr("'discharged': the field is above the column's hi"),
+                           testing::HasSubstr("earlier than the constraint between it and another date")));
+  put("stays.csv", kHeader + "03.01.2020 09:00,02.01.2020 09:00\n");
+  EXPECT_EQ(written(one.schema, "csv", read_all(stays(toml(kRule) + kInOrder))),
+            kHeader + "03.01.2020 09:00,03.01.2020 09:00\n")
+      << "records need not keep rules";
+}
+
+// A datetime that is nearest to the next day's first one is of that day, and so are the days.
+TEST_F(CountedDaysInFiles, DatetimesAreCountedOnTheirGrids) {
+  const DataSpec one = stays(toml(kSince, 7200));
+  put("stays.csv", kHeader + "01.01.2020 23:10,02.01.2020 06:40\n01.01.2020 23:10,01.01.2020 23:20\n");
+  EXPECT_EQ(codes(one), (Codes{{1, 7, 0, 7, 0}, {1, 0, 0, 0, 0}}));
+  EXPECT_EQ(written(one.schema, "csv", read_all(one)),
+            kHeader + "02.01.2020 00:00,02.01.2020 07:00\n02.01.2020 00:00,02.01.2020 00:00\n");
 }
 
 /// A datetime without bins is a day and a time of day in records, and one text in files.

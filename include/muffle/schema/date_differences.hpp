@@ -52,7 +52,7 @@ class RowNumbers {
     std::size_t at;  ///< in a record
   };
 
-  /// Of a column that is_day().
+  /// Of a column that has_time().
   double time_of_day(std::size_t column, std::span<const float> record) const;
 
   const Table& table_;

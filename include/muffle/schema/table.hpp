@@ -71,7 +71,7 @@ struct Category {
   bool operator==(const Category&) const = default;
 };
 
-/// Two dates, days or seconds since 1970-01-01 as their column's type counts.
+/// Two dates, days or seconds since 1970-01-01 as their column's type counts, or what dates lie apart.
 struct DateBounds {
   double lo = 0.0, hi = 0.0;
 
@@ -127,7 +127,11 @@ struct Column {
   /// What the column's own dates lie within, where lo and hi are of something else: of a column that counts
   /// since another by a rule between the two; and of a datetime that is_day().
   std::optional<DateBounds> dates;
-  /// Of a time of day: the datetime of Table::columns that is_day(). Such columns are behind all others;
+  /// Of a datetime that counts since another, and counts_days(): what the two lie apart, in seconds. lo, hi
+  /// and edges are then those of such a number: of two datetimes of one day by how much this one is later; of
+  /// others the days from midnight to midnight. Its time of day is a column of its own.
+  std::optional<DateBounds> apart;
+  /// Of a time of day: the datetime of Table::columns that has_time(). Such columns are behind all others;
   /// files do not have them.
   std::optional<std::size_t> time_of;
   /// Not a number of a record: never read nor released, and in samples what follows from the row's dates. lo
@@ -151,6 +155,10 @@ struct Column {
   /// its time of day is a column of its own (Table::time_of_day()), with a law of its own. In files both are
   /// one.
   bool is_day() const { return dates && !since; }
+  /// It counts since another: on the day of the other one the time between both, and else whole days.
+  bool counts_days() const { return since && apart; }
+  /// A datetime whose time of day is a column of its own.
+  bool has_time() const { return is_day() || counts_days(); }
   /// Dates, datetimes and times of day.
   bool is_temporal() const { return is_temporal_type(type); }
   /// It is never read: in samples it follows from other columns of its row.
@@ -217,7 +225,7 @@ struct Table {
 
   /// So many of `columns`, the first ones, are in files.
   std::size_t in_files() const;
-  /// Of a column that is_day(): its time of day. None: of any other.
+  /// Of a column that has_time(): its time of day. None: of any other.
   std::optional<std::size_t> time_of_day(std::size_t column) const;
 
   /// Indices of columns that are numbers of a record (Column::is_feature()), in order: number j of a record

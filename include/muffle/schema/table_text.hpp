@@ -99,7 +99,8 @@ class ColumnText {
   std::optional<double> number(std::string_view field) const;
   /// Appends one.
   void write_number(double value, std::string& out) const;
-  /// The value of a number's cell, or the index of a category; NaN: missing.
+  /// The value of a number's cell, or the index of a category; NaN: missing. Of a column that counts_days():
+  /// whole_days().
   double number(Cell cell) const;
 
  private:
