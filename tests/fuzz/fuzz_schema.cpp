@@ -58,6 +58,11 @@ void check_numbers(const schema::Table& table) {
         fuzz::demand(number >= column.lo && number <= column.hi, "it lies within its bounds");
       if (column.dates)
         fuzz::demand(number >= column.dates->lo && number <= column.dates->hi, "it is a date of its own");
+      if (column.counts_days()) {
+        const double earlier = rows.number(*column.since, record);
+        fuzz::demand(number >= earlier + column.apart->lo && number <= earlier + column.apart->hi,
+                     "it is as much later as it may be");
+      }
       std::string written;
       schema::write_number(column, number, written);
       const auto read = schema::parse_number(column.type, written.substr(0, written.find('.')));
