@@ -124,8 +124,17 @@ LaterBy later_by(double later, double earlier) {
 double whole_days(double apart) { return apart < kSecondsADay ? apart : day_and_time(apart).day; }
 
 double later_datetime(const Column& column, double earlier, const LaterBy& by) {
-  const double date = by.apart < kSecondsADay ? earlier + by.apart
-                                              : day_and_time(earlier).day + whole_days(by.apart) + by.time;
+  const DayAndTime from = day_and_time(earlier);
+  double date = from.day + whole_days(by.apart) + by.time;
+  if (by.apart < kSecondsADay) {
+    date = earlier + by.apart;
+    // Past midnight it would be a day later, which is a number of its own.
+    if (day_and_time(date).day != from.day) {
+      const double part = by.apart * (kSecondsADay - from.time) / kSecondsADay;
+      date =
+          by.time >= from.time ? from.day + by.time : earlier + std::floor(part / column.step) * column.step;
+    }
+  }
   double least = earlier + column.apart->lo, most = earlier + column.apart->hi;
   if (column.dates) {
     least = std::max(least, column.dates->lo);

@@ -153,8 +153,8 @@ TEST_F(DatesSince, WhatIsDerivedIsWrittenAndNeverRead) {
       "[[columns]]\nname = \"birth\"\ntype = \"date\"\nlo = 1900-01-01\nhi = 2020-12-31\nbins = 1\n"
       "[[columns]]\nname = \"age\"\ntype = \"integer\"\nderive = \" years(admitted - birth) \"\n";
   const DataSpec one = stays(toml);
-  EXPECT_EQ(one.schema.dims(), 3u);
-  EXPECT_EQ(one.schema.table->codes().size(), 3u);
+  EXPECT_EQ(one.schema.dims(), 4u);
+  EXPECT_EQ(one.schema.table->codes().size(), 4u);
   const std::string header = "discharged,admitted,nights,stay,birth,age\n";
   const std::string rows = header +
                            "2020-03-02T06:00:00,2020-03-01T18:00:00,1,0.50 d,2000-03-01,20\n"
@@ -281,7 +281,7 @@ TEST_F(CountedDaysInFiles, BoundsAreOfTheDifferenceAndWhatIsOutsideIsClamped) {
                        "02.01.2020 08:00,02.01.2020 07:00\n02.01.2020 08:00,11.01.2020 21:00\n"
                        "02.01.2020 08:00,soon\nsoon,02.01.2020 08:00\n");
   Batch all = read_all(one);
-  EXPECT_EQ(all.y, (std::vector<std::int64_t>{0, 0, schema::kNoClass, schema::kNoClass}));
+  EXPECT_EQ(all.y, (std::vector<int>{0, 0, schema::kNoClass, schema::kNoClass}));
   EXPECT_THAT(written(one.schema, "csv", all),
               testing::StartsWith(kHeader +
                                   "02.01.2020 08:00,02.01.2020 08:00\n02.01.2020 08:00,11.01.2020 20:00\n"));

@@ -172,9 +172,17 @@ TEST(CountedDays, TheTimeIsTheColumnsOwnFromTheNextDayOn) {
   const double evening = kFirstOfMarch + 22 * 3600;
   std::vector<float> record = stay_record(table, evening, evening + 600);
   EXPECT_EQ(rows.number(0, record), evening + 600);
-  // Of one day the time between both counts, past midnight too.
-  record[0] = stay_record(table, kFirstOfMarch, kFirstOfMarch + 5 * 3600)[0];
-  EXPECT_EQ(rows.number(0, record), evening + 5 * 3600);
+  // On the day of the other one the time between both counts, unless it leads past midnight.
+  record = stay_record(table, kFirstOfMarch + 3 * 3600, kFirstOfMarch + 8 * 3600);
+  const float five_hours = record[0], eight = record[2];
+  record = stay_record(table, kFirstOfMarch + 12 * 3600, kFirstOfMarch + 13 * 3600);
+  record[0] = five_hours;
+  EXPECT_EQ(rows.number(0, record), kFirstOfMarch + 17 * 3600);
+  record = stay_record(table, evening, evening + 600);
+  record[0] = five_hours;
+  EXPECT_EQ(rows.number(0, record), evening + 600) << "the time of day that was drawn";
+  record[2] = eight;
+  EXPECT_EQ(rows.number(0, record), evening + 25 * 60) << "5 of 24 parts of two hours";
   record[0] = stay_record(table, evening, evening)[0];
   EXPECT_EQ(rows.number(0, record), evening);
   for (const double time : {0.0, 60.0, 9 * 3600.0, 23 * 3600.0}) {
@@ -221,7 +229,7 @@ TEST(CountedDays, SomeDifferencesStayOneNumber) {
   EXPECT_TRUE(stays_table(came_and_left(60, kUpToAMonth, "time_of_day = true")).columns[0].counts_days());
   expect_error(ExitCode::kConfig, {"column 'left': it has no time of day of its own: it may be earlier"},
                [] { (void)stays_table(came_and_left(60, "lo = -1\nhi = 30", "time_of_day = true")); });
-  expect_error(ExitCode::kConfig, {"column 'left': hi must be finite", "lo not above hi"},
+  expect_error(ExitCode::kConfig, {"column 'left': lo and hi must be finite, lo not above hi"},
                [] { (void)stays_table(came_and_left(60, "lo = 3\nhi = 2")); });
 }
 

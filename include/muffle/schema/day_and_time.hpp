@@ -46,7 +46,8 @@ LaterBy later_by(double later, double earlier);
 /// The days that such a number stands for, in seconds; below a day: itself.
 double whole_days(double apart);
 /// The later datetime again, whatever a sampler draws: within the bounds of the difference, and of the
-/// column's own dates.
+/// column's own dates. What would leave the day of the other one, and is drawn for that day, has its own time
+/// of day, where that is not earlier, and else as much of what is left of the day as it is of a whole one.
 /// @param column  counts_days()
 double later_datetime(const Column& column, double earlier, const LaterBy& by);
 /// What the numbers of such a column lie within, by Column::apart and the bounds of both dates.
