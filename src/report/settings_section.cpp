@@ -29,8 +29,9 @@ std::string holds(const schema::Column& column) {
   if (column.follows()) return "follows from other columns of the row, as said below";
   if (column.is_number()) {
     const Column text{column.name, true, column.missing, false, column.lo, column.hi, {}, column};
+    const schema::DateBounds bounds = column.apart.value_or(schema::DateBounds{column.lo, column.hi});
     return fmt::format(
-        "{} .. {}{}{}", text.text(column.lo), text.text(column.hi),
+        "{} .. {}{}{}", text.text(bounds.lo), text.text(bounds.hi),
         column.since ? " after another date of the row" : "",
         column.learned ? ", bins learnt from the noisy numbers" : fmt::format(", {} bins", column.bins()));
   }
