@@ -122,6 +122,13 @@ std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat&
 
 }  // namespace
 
+std::vector<std::string> names_of_columns(const schema::Table& table) {
+  std::vector<std::string> out;
+  for (const std::size_t j : table.features()) out.push_back(table.columns[j].name);
+  if (const auto label = table.label()) out.push_back(table.columns[*label].name);
+  return out;
+}
+
 std::vector<std::size_t> codes_of_columns(const schema::Schema& schema) {
   std::vector<std::size_t> codes;
   for (const std::size_t j : schema.table->features()) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
@@ -31,7 +32,9 @@ std::vector<SetDistance> total_variation(const data::DataSpec& one, const data::
                                          std::span<const std::vector<std::size_t>> sets,
                                          const Heartbeat& heartbeat);
 
-/// Codes, or groups of them, of the columns: features, then the label.
+/// Features, then the label.
+std::vector<std::string> names_of_columns(const schema::Table& table);
+/// Codes, or groups of them, of the columns, likewise.
 std::vector<std::size_t> codes_of_columns(const schema::Schema& schema);
 double cells_of(std::span<const std::size_t> columns, std::span<const std::size_t> codes);
 inline constexpr std::size_t kMostCells = std::size_t{1} << 25;

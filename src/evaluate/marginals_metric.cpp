@@ -8,6 +8,7 @@
 #include "muffle/data/format.hpp"
 #include "muffle/data/people.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "noise_alone.hpp"
 #include "number_findings.hpp"
 #include "raw_distances.hpp"
 #include "rounded.hpp"
@@ -72,13 +73,15 @@ class MarginalsMetric final : public Metric {
       throw ConfigError("\"marginals\" compares the columns of tables: set data.schema.");
     data::DataSpec samples = data::written_records(subject.samples, subject.train);
     samples.schema = subject.train.schema;
-    const std::vector<std::string> names = names_of_columns(samples.schema);
+    const std::vector<std::string> names = names_of_columns(*samples.schema.table);
     const Fineness fine = fineness_of_own(subject);
     const bool held_out = !subject.test.features.empty();
     Findings out;
     FoundTable means{"total variation", {"synthetic"}, {}};
     if (held_out) means.columns.emplace_back("real test");
     means.columns.emplace_back("sets");
+    const std::optional<NoiseAlone> noise = noise_alone(subject.release);
+    if (noise) means.columns.emplace_back("noise alone");
     std::vector<std::size_t> sizes = sizes_;
     for (const std::size_t size : {2, 1}) {  // columns and pairs are always compared
       if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.insert(sizes.begin(), size);
@@ -100,13 +103,14 @@ class MarginalsMetric final : public Metric {
             fine.share_cell(mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat)),
                             {"marginals", under, "mean_tvd_of_real_test"}));
       row.cells.push_back(count_cell(sets.size(), {"marginals", under, "sets"}));
+      if (noise && size == 1) add_mean(noise->columns, "mean_tvd", row);
       means.rows.push_back(std::move(row));
-      if (size <= 2) farthest.push_back(list(distances, names, size, fine));
+      if (size <= 2) farthest.push_back(list(distances, names, size, fine, noise ? &*noise : nullptr));
     }
     FoundTable people = people_by_rows(subject, samples, fine, means);
     out.tables.push_back(std::move(means));
     if (!people.rows.empty()) out.tables.push_back(std::move(people));
-    numbers(subject, samples, names, fine, out);
+    numbers(subject, samples, names, fine, noise ? &*noise : nullptr, out);
     add_number_findings(subject, samples, names, fine, out);
     out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
     return out;
@@ -114,6 +118,23 @@ class MarginalsMetric final : public Metric {
 
  private:
   static constexpr std::size_t kMostSize = 8;
+
+  /// Of `key`, which may be in none of the release's tables. Public, so told to all digits.
+  template <typename Key>
+  static Cell cell_of(const std::map<Key, double>& noise, const Key& key, std::vector<std::string> at) {
+    const auto found = noise.find(key);
+    return found == noise.end() ? Cell{nullptr, "-", {}}
+                                : Fineness().share_cell(found->second, std::move(at));
+  }
+  /// Of the columns that the release tells.
+  static void add_mean(const std::map<std::string, double>& noise, const std::string& field,
+                       FoundTable::Row& row) {
+    if (noise.empty()) return;
+    double sum = 0;
+    for (const auto& [name, one] : noise) sum += one;
+    row.cells.push_back(
+        Fineness().share_cell(sum / static_cast<double>(noise.size()), {"marginals", "noise_alone", field}));
+  }
 
   /// How many people have how many rows, where the schema says that it is released: their shares, and their
   /// total variation as a row of `means`. No rows: it is not released.
@@ -170,7 +191,8 @@ class MarginalsMetric final : public Metric {
 
   /// Numbers on their raw values, which no bins hide: their means, and each of them, the farthest first.
   static void numbers(const Subject& subject, const data::DataSpec& samples,
-                      const std::vector<std::string>& names, const Fineness& fine, Findings& out) {
+                      const std::vector<std::string>& names, const Fineness& fine, const NoiseAlone* noise,
+                      Findings& out) {
     std::vector<RawDistance> all = raw_distances(subject.train, samples, subject.heartbeat);
     if (all.empty()) return;
     const RawDistance mean = mean_distance(all);
@@ -187,11 +209,14 @@ class MarginalsMetric final : public Metric {
       add(mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat)), "_of_real_test");
     for (FoundTable::Row* row : {&ks, &area, &error}) {
       row->cells.push_back(count_cell(all.size()));
+      if (noise != nullptr && row == &ks) add_mean(noise->numbers, "mean_ks", *row);
       out.tables.front().rows.push_back(std::move(*row));
     }
     for (RawDistance& d : all) d.ks = fine.share(d.ks);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
     FoundTable table{"farthest numbers", {"KS", "Wasserstein", "error of the mean, in sd"}, {}, kMostWorst};
+    const bool learned = noise != nullptr && !noise->numbers.empty();
+    if (learned) table.columns.emplace_back("KS of noise alone");
     for (const RawDistance& d : all) {
       const std::string& name = names[d.column];
       table.rows.push_back(
@@ -199,15 +224,11 @@ class MarginalsMetric final : public Metric {
            {fine.share_cell(d.ks, {"marginals", "numbers", "columns", name, "ks"}),
             fine.share_cell(d.wasserstein, {"marginals", "numbers", "columns", name, "wasserstein"}),
             fine.share_cell(d.mean_error, {"marginals", "numbers", "columns", name, "error_of_mean"})}});
+      if (!learned) continue;
+      table.rows.back().cells.push_back(
+          cell_of(noise->numbers, name, {"marginals", "numbers", "columns", name, "ks_of_noise_alone"}));
     }
     out.tables.push_back(std::move(table));
-  }
-
-  static std::vector<std::string> names_of_columns(const schema::Schema& schema) {
-    std::vector<std::string> names;
-    for (const std::size_t j : schema.table->features()) names.push_back(schema.table->columns[j].name);
-    if (const auto label = schema.table->label()) names.push_back(schema.table->columns[*label].name);
-    return names;
   }
 
   std::vector<std::vector<std::size_t>> sets_of(const schema::Schema& schema, std::size_t size,
@@ -223,17 +244,24 @@ class MarginalsMetric final : public Metric {
 
   /// Every column, or the farthest pairs.
   static FoundTable list(std::vector<SetDistance> all, const std::vector<std::string>& names,
-                         std::size_t size, const Fineness& fine) {
+                         std::size_t size, const Fineness& fine, const NoiseAlone* noise) {
     // Rounded first, so that their order says no more than the numbers.
     for (SetDistance& d : all) d.tvd = fine.share(d.tvd);
     std::stable_sort(all.begin(), all.end(),
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
     FoundTable table{size == 1 ? "farthest columns" : "farthest pairs", {"total variation"}, {}, kMostWorst};
+    if (noise != nullptr) table.columns.emplace_back("of noise alone");
     for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) {
       const auto& columns = all[i].columns;
       const std::string name = size == 1 ? names[columns[0]] : names[columns[0]] + " x " + names[columns[1]];
       table.rows.push_back(
           {name, {fine.share_cell(all[i].tvd, {"marginals", size == 1 ? "columns" : "pairs", name})}});
+      if (noise == nullptr) continue;
+      const std::string under = size == 1 ? "columns" : "pairs";
+      table.rows.back().cells.push_back(
+          size == 1 ? cell_of(noise->columns, name, {"marginals", "noise_alone", under, name})
+                    : cell_of(noise->pairs, std::pair(names[columns[0]], names[columns[1]]),
+                              {"marginals", "noise_alone", under, name}));
     }
     return table;
   }

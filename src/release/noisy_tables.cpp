@@ -98,6 +98,28 @@ std::vector<std::vector<double>> cell_values_of(const schema::Table& table) {
   return out;
 }
 
+NoisyTables without_row_number(NoisyTables tables) {
+  if (!tables.row_number) return tables;
+  const std::size_t gone = *std::exchange(tables.row_number, std::nullopt);
+  const auto erase = [gone](auto& of_columns) {
+    if (!of_columns.empty()) of_columns.erase(of_columns.begin() + static_cast<std::ptrdiff_t>(gone));
+  };
+  const auto renumber = [gone](std::size_t& column) {
+    if (column != Combination::kLabel && column > gone) --column;
+  };
+  std::erase_if(tables.tables,
+                [gone](const NoisyTable& table) { return std::ranges::count(table.columns, gone) > 0; });
+  for (NoisyTable& table : tables.tables) std::ranges::for_each(table.columns, renumber);
+  for (Combination& which : tables.combinations) {
+    renumber(which.first);
+    renumber(which.second);
+  }
+  erase(tables.codes);
+  erase(tables.grid_cells);
+  erase(tables.cell_values);
+  return tables;
+}
+
 NoisyTables make_noisy_tables(const Artifact& a) {
   NoisyTables out;
   out.classes = a.classes();

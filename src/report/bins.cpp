@@ -39,10 +39,11 @@ std::size_t cell_at(const Column& column, double edge) {
 }
 
 /// Of some edges those between which a tree tells how many records there are, or that there are next to none.
-std::set<double> told_apart(const std::set<double>& edges, const Column& column, const NoisyTree& tree) {
+std::set<double> told_apart(const std::set<double>& edges, const Column& column,
+                            const release::NoisyTree& tree) {
   const double all = tree.range(0, tree.cells()).records + tree.missing().records;
   const auto told = [&](double from, double to) {
-    const NoisyTree::Count count = tree.range(cell_at(column, from), cell_at(column, to));
+    const release::NoisyTree::Count count = tree.range(cell_at(column, from), cell_at(column, to));
     return count.records >= kTold * count.sigma || count.sigma <= kNextToNone * all;
   };
   std::vector<double> out{*edges.begin()};
@@ -64,7 +65,7 @@ double nearest_to(double value, const std::vector<double>& sorted, double if_non
 
 }  // namespace
 
-std::vector<double> counted_cuts(const schema::Column& column, const NoisyMargin& released) {
+std::vector<double> counted_cuts(const schema::Column& column, const release::NoisyMargin& released) {
   std::vector<double> out;
   for (std::size_t code = 1; code + 1 < column.edges.size() && code < released.group.size(); ++code) {
     if (released.group[code] != released.group[code - 1]) out.push_back(column.edges[code]);
@@ -110,7 +111,7 @@ void Bins::add_categories(std::span<const double> by, std::size_t most) {
   if (n > most) labels_.push_back(fmt::format("{} others", n - order.size()));
 }
 
-Bins Bins::to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released,
+Bins Bins::to_draw(const Column& column, std::span<const double> by, const release::NoisyMargin* released,
                    std::size_t most) {
   Bins out(column);
   if (!column.is_number) {
@@ -187,9 +188,9 @@ std::vector<double> Bins::shares(std::span<const double> values, std::span<const
   return out;
 }
 
-Bins::Released Bins::released_by(const NoisyTree& tree, double records) const {
+Bins::Released Bins::released_by(const release::NoisyTree& tree, double records) const {
   Released out;
-  const auto add = [&](const NoisyTree::Count& count) {
+  const auto add = [&](const release::NoisyTree::Count& count) {
     out.of.emplace_back(Released::Share{count.records / records, count.sigma / records});
   };
   for (std::size_t b = 0; b + 1 < edges_.size(); ++b)
@@ -198,7 +199,7 @@ Bins::Released Bins::released_by(const NoisyTree& tree, double records) const {
   return out;
 }
 
-Bins::Released Bins::released(const NoisyMargin& margin, double records) const {
+Bins::Released Bins::released(const release::NoisyMargin& margin, double records) const {
   if (margin.counts.empty() || !column_.schema) return {};
   if (margin.tree) return released_by(*margin.tree, records);
   const schema::Column& column = *column_.schema;

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "noisy_margins.hpp"
+#include "muffle/release/noisy_margins.hpp"
 #include "rows.hpp"
 
 namespace muffle::report {
 
 /// Where one count of a column's numbers ends and another begins.
-std::vector<double> counted_cuts(const schema::Column& column, const NoisyMargin& released);
+std::vector<double> counted_cuts(const schema::Column& column, const release::NoisyMargin& released);
 
 /// How a column's values are counted for people. The missing value, where the column may lack one, is the
 /// last bin.
@@ -21,8 +21,8 @@ class Bins {
   /// most frequent. @param by  chosen by these, which are synthetic: bins tell nothing private
   /// @param released  numbers are cut only where its counts are, as nobody knows what lies between; learned
   /// bins are joined until they hold more than noise  @param most  of numbers, about so many bins
-  static Bins to_draw(const Column& column, std::span<const double> by, const NoisyMargin* released = nullptr,
-                      std::size_t most = kDrawnBins);
+  static Bins to_draw(const Column& column, std::span<const double> by,
+                      const release::NoisyMargin* released = nullptr, std::size_t most = kDrawnBins);
   static constexpr std::size_t kDrawnBins = 24;
   /// To be compared in pairs: few, of about equally many of these values.
   static Bins to_pair(const Column& column, std::span<const double> by);
@@ -44,11 +44,11 @@ class Bins {
     std::optional<Share> rest;             ///< of all those bins together
   };
   /// Of so many records.
-  Released released(const NoisyMargin& margin, double records) const;
+  Released released(const release::NoisyMargin& margin, double records) const;
 
  private:
   explicit Bins(const Column& column);
-  Released released_by(const NoisyTree& tree, double records) const;
+  Released released_by(const release::NoisyTree& tree, double records) const;
   void add_edges(std::vector<double> edges);
   void add_categories(std::span<const double> by, std::size_t most);
 

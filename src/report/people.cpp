@@ -28,29 +28,6 @@ schema::Schema without_rows(schema::Schema schema) {
   return schema;
 }
 
-release::NoisyTables without_rows(release::NoisyTables tables) {
-  if (!tables.row_number) return tables;
-  const std::size_t gone = *std::exchange(tables.row_number, std::nullopt);
-  const auto erase = [gone](auto& of_columns) {
-    if (!of_columns.empty()) of_columns.erase(of_columns.begin() + static_cast<std::ptrdiff_t>(gone));
-  };
-  const auto renumber = [gone](std::size_t& column) {
-    if (column != release::Combination::kLabel && column > gone) --column;
-  };
-  std::erase_if(tables.tables, [gone](const release::NoisyTable& table) {
-    return std::ranges::count(table.columns, gone) > 0;
-  });
-  for (release::NoisyTable& table : tables.tables) std::ranges::for_each(table.columns, renumber);
-  for (release::Combination& which : tables.combinations) {
-    renumber(which.first);
-    renumber(which.second);
-  }
-  erase(tables.codes);
-  erase(tables.grid_cells);
-  erase(tables.cell_values);
-  return tables;
-}
-
 std::optional<PublicPeople> public_people(const schema::Schema& released, const release::NoisyTables& tables,
                                           const data::DataSpec* samples) {
   const auto person = released.table ? released.table->counted_person() : std::nullopt;

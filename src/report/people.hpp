@@ -14,8 +14,6 @@ namespace muffle::report {
 /// The schema without the number that says which of its person's records one is: reports show how many rows
 /// people have by itself, and not as a column among others.
 schema::Schema without_rows(schema::Schema schema);
-/// Its tables likewise.
-release::NoisyTables without_rows(release::NoisyTables tables);
 
 /// How many rows people have, by public files.
 struct PublicPeople {
@@ -25,7 +23,7 @@ struct PublicPeople {
   std::vector<double> samples;   ///< shares of people with 1, 2, .. rows
 };
 /// None: the schema has no rows of a person.
-/// @param tables  of the release, before without_rows()  @param samples  null: there are none
+/// @param tables  of the release, before release::without_row_number()  @param samples  null: there are none
 std::optional<PublicPeople> public_people(const schema::Schema& released, const release::NoisyTables& tables,
                                           const data::DataSpec* samples);
 /// Of real rows, the same shares. Private.

@@ -114,7 +114,7 @@ PublicMaterial read_public(const PublicFiles& files, const Heartbeat& heartbeat)
       if (samples) samples->heartbeat = heartbeat;
       m.people = public_people(a.schema, tables, samples ? &*samples : nullptr);
     }
-    m.noisy = noisy_margins(without_rows(std::move(tables)), a.schema);
+    m.noisy = release::noisy_margins(release::without_row_number(std::move(tables)), a.schema);
   } catch (const ConfigError&) {  // it counts none: other maps
   }
   return m;

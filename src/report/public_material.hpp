@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "muffle/model/model_file.hpp"
+#include "muffle/release/noisy_margins.hpp"
 #include "muffle/release/verification.hpp"
 #include "muffle/report/report.hpp"
-#include "noisy_margins.hpp"
 #include "people.hpp"
 #include "rows.hpp"
 
@@ -22,12 +22,12 @@ struct PublicMaterial {
   std::optional<model::ModelInfo> model;
   std::string model_hash;
   std::optional<Rows> samples;
-  std::string samples_name, samples_hash;  ///< name: of the file, without its folder
-  std::string about;                       ///< PublicFiles::about
-  nlohmann::json samples_said;             ///< samples.json
-  std::vector<NoisyMargin> noisy;          ///< of each column of a table; empty: the release has no counts
-  std::optional<double> records;           ///< m, or what the noisy counts say
-  std::optional<PublicPeople> people;      ///< where rows of a person are released
+  std::string samples_name, samples_hash;   ///< name: of the file, without its folder
+  std::string about;                        ///< PublicFiles::about
+  nlohmann::json samples_said;              ///< samples.json
+  std::vector<release::NoisyMargin> noisy;  ///< of each column of a table; empty: the release has no counts
+  std::optional<double> records;            ///< m, or what the noisy counts say
+  std::optional<PublicPeople> people;       ///< where rows of a person are released
 
   const release::Artifact& artifact() const { return *verification.artifact; }
   /// The promise's mu; none: test noise.

@@ -150,7 +150,7 @@ TEST(Bins, AreCutWhereTheReleaseCounts) {
   // Codes 0..49 and 50..100, sigma 3. All real values are 7: shares by width would say that half of 600 are
   // below 25.
   const Column column = number(0, 100, {0, 50, 101});
-  const NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
+  const release::NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
   const std::vector<double> values{0, 25, 50, 75, 100};
   const Bins bins = Bins::to_draw(column, values, &margin);
   ASSERT_EQ(bins.count(), 2u);
@@ -162,20 +162,20 @@ TEST(Bins, AreCutWhereTheReleaseCounts) {
   EXPECT_DOUBLE_EQ(released.of[0]->sigma, 0.003);
   EXPECT_FALSE(released.rest);
   // Codes that were counted as one are drawn as one.
-  const NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
+  const release::NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
   EXPECT_EQ(Bins::to_draw(number(0, 100, {0, 25, 50, 101}), values, &grouped).count(), 2u);
 }
 
 TEST(Bins, WhatIsSplitHasNoBand) {
   const Column column = number(0, 100, {0, 50, 101});
-  const NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
+  const release::NoisyMargin margin{{600, 400}, {0, 1}, {1, 1}, 3.0};
   const Bins::Released split =
       Bins::to_draw(column, std::vector<double>{0, 25, 50, 75, 100}).released(margin, 1000);
   for (const auto& bin : split.of) EXPECT_FALSE(bin);
   EXPECT_NEAR(split.rest.value().share, 1.0, 1e-9);
   EXPECT_NEAR(split.rest.value().sigma, 3.0 * std::sqrt(2.0) / 1000, 1e-12);
   // Of categories two of three were counted together.
-  const NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
+  const release::NoisyMargin grouped{{300, 300, 400}, {0, 0, 1}, {0.5, 0.5, 1}, 3.0};
   const Bins::Released one =
       Bins::to_draw(categories(3), std::vector<double>{0, 1, 2}).released(grouped, 1000);
   EXPECT_FALSE(one.of[0] || one.of[1]);
@@ -195,7 +195,7 @@ TEST(Bins, BandsHoldTheTruthInNineteenOfTwenty) {
   int bands = 0, hold = 0;
   for (std::uint32_t k = 0; k < 100; ++k) {
     const CounterStream random(4, Stream::kTest, k);
-    NoisyMargin margin{std::vector<double>(20, 0.0), {}, std::vector<double>(20, 1.0), 20.0};
+    release::NoisyMargin margin{std::vector<double>(20, 0.0), {}, std::vector<double>(20, 1.0), 20.0};
     for (std::uint32_t code = 0; code < 20; ++code) margin.group.push_back(code);
     for (const double v : values)
       margin.counts[std::min<std::size_t>(19, static_cast<std::size_t>(v / 5))] += 1;
@@ -215,23 +215,6 @@ TEST(Bins, BandsHoldTheTruthInNineteenOfTwenty) {
   EXPECT_GT(bands, 300);
   EXPECT_GT(hold, 0.93 * bands);
   EXPECT_LT(hold, 0.97 * bands);
-}
-
-TEST(NoisyMargins, SumOverTheOtherColumnsAndClasses) {
-  release::NoisyTables all;
-  all.classes = 2;
-  all.codes = {2, 3};
-  all.tables.push_back({{0, 1}, {}, {2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}, 2.0});
-  all.tables.push_back({{1}, {{0, 0, 1}}, {2}, {1, 2, 3, 4}, 1.0});
-  schema::Schema schema;
-  schema.classes = 2;
-  const auto margins = noisy_margins(all, schema);
-  ASSERT_EQ(margins.size(), 3u);
-  EXPECT_EQ(margins[0].counts, (std::vector<double>{66, 165}));
-  EXPECT_DOUBLE_EQ(margins[0].sigma, 2 * std::sqrt(6.0));
-  EXPECT_EQ(margins[1].counts, (std::vector<double>{55, 77, 99}));  // the finer table
-  EXPECT_EQ(margins[2].counts, (std::vector<double>{3, 7}));        // the label's: by the least noise
-  EXPECT_DOUBLE_EQ(margins[2].sigma, std::sqrt(2.0));
 }
 
 TEST(CramersV, IsOneOfTheSameAndZeroOfIndependentColumns) {

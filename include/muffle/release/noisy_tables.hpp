@@ -69,4 +69,8 @@ std::vector<std::vector<double>> cell_values_of(const schema::Table& table);
 /// @throws ProtocolError  this muffle rebuilds another map than the release's.
 NoisyTables make_noisy_tables(const Artifact& artifact);
 
+/// Without the number that says which of its person's records one is (row_number), and what was counted of
+/// it.
+NoisyTables without_row_number(NoisyTables tables);
+
 }  // namespace muffle::release

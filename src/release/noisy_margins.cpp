@@ -1,14 +1,13 @@
-#include "noisy_margins.hpp"
+#include "muffle/release/noisy_margins.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace muffle::report {
+namespace muffle::release {
 namespace {
 
 /// Of the table's column `c`, over all classes.
-NoisyMargin margin_of(const release::NoisyTable& table, std::size_t c, std::size_t codes,
-                      std::size_t classes) {
+NoisyMargin margin_of(const NoisyTable& table, std::size_t c, std::size_t codes, std::size_t classes) {
   NoisyMargin out;
   std::size_t inner = 1;
   for (std::size_t k = c + 1; k < table.sizes.size(); ++k) inner *= table.sizes[k];
@@ -34,10 +33,10 @@ NoisyMargin margin_of(const release::NoisyTable& table, std::size_t c, std::size
 
 }  // namespace
 
-std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& all, const schema::Schema& schema) {
+std::vector<NoisyMargin> noisy_margins(const NoisyTables& all, const schema::Schema& schema) {
   std::vector<NoisyMargin> out(all.codes.size());
   std::vector<std::size_t> groups(out.size(), 0);  // the finer, the better; then the less noise
-  for (const release::NoisyTable& table : all.tables) {
+  for (const NoisyTable& table : all.tables) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const std::size_t j = table.columns[c];
       NoisyMargin margin = margin_of(table, c, all.codes[j], all.classes);
@@ -52,7 +51,7 @@ std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& all, const sc
     if (all.grid_cells[j] > 0) out[j].tree = NoisyTree::of(all, j);
   }
   if (schema.classes < 2 || all.tables.empty()) return out;
-  const auto total_noise = [](const release::NoisyTable& t) {
+  const auto total_noise = [](const NoisyTable& t) {
     return t.sigma * t.sigma * static_cast<double>(t.cells());
   };
   const auto least = std::min_element(
@@ -71,4 +70,4 @@ std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& all, const sc
   return out;
 }
 
-}  // namespace muffle::report
+}  // namespace muffle::release

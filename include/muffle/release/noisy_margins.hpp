@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "muffle/release/noisy_tables.hpp"
+#include "muffle/release/noisy_tree.hpp"
 #include "muffle/schema/schema.hpp"
-#include "noisy_tree.hpp"
 
-namespace muffle::report {
+namespace muffle::release {
 
 /// What a release says of one column: how many records have each of its codes, plus noise of a known size.
 /// Codes that were counted as one group share its number evenly, as nobody knows better. Public.
@@ -18,8 +18,8 @@ struct NoisyMargin {
   double sigma = 0.0;                ///< standard deviation of the noise in a group's count, records
   std::optional<NoisyTree> tree = {};  ///< of learned bins, which all levels of their tree tell together
 };
-/// Of the columns in columns_of()'s order, by the table that tells each best. One without counts: it is in
-/// none of them.
-std::vector<NoisyMargin> noisy_margins(const release::NoisyTables& tables, const schema::Schema& schema);
+/// Of each number of a record, then of the label if there are classes: by the table that tells it best. One
+/// without counts: it is in none of them.
+std::vector<NoisyMargin> noisy_margins(const NoisyTables& tables, const schema::Schema& schema);
 
-}  // namespace muffle::report
+}  // namespace muffle::release

@@ -1,4 +1,4 @@
-#include "noisy_tree.hpp"
+#include "muffle/release/noisy_tree.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "muffle/core/philox.hpp"
 
-namespace muffle::report {
+namespace muffle::release {
 namespace {
 
 using features::DyadicTree;
@@ -19,7 +19,7 @@ double left_part(double left, double right) { return left + right > 0 ? left / (
 
 }  // namespace
 
-std::optional<NoisyTree> NoisyTree::of(const release::NoisyTables& tables, std::size_t j) {
+std::optional<NoisyTree> NoisyTree::of(const NoisyTables& tables, std::size_t j) {
   const std::size_t cells = tables.grid_cells[j], codes = tables.codes[j];
   NoisyTree out(cells);
   const std::vector<DyadicTree::Node>& nodes = out.tree_.nodes;
@@ -29,7 +29,7 @@ std::optional<NoisyTree> NoisyTree::of(const release::NoisyTables& tables, std::
   // Sums of counts by precision, and of precisions.
   std::vector<double> sums(nodes.size(), 0.0), precision(nodes.size(), 0.0);
   double missing = 0, missing_precision = 0;
-  for (const release::NoisyTable& table : tables.tables) {
+  for (const NoisyTable& table : tables.tables) {
     if (table.columns != std::vector{j}) continue;
     const double own = 1 / (table.sigma * table.sigma * static_cast<double>(tables.classes));
     std::vector<double> counts(table.cells(), 0.0);
@@ -152,4 +152,4 @@ NoisyTree::Reach NoisyTree::reach() const {
   return {sum / static_cast<double>(kDraws), farthest[kDraws * 95 / 100]};
 }
 
-}  // namespace muffle::report
+}  // namespace muffle::release

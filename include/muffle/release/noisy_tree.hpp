@@ -7,7 +7,7 @@
 #include "muffle/features/dyadic.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
-namespace muffle::report {
+namespace muffle::release {
 
 /// What a release says of a number with learned bins: all levels of its tree of noisy counts together.
 /// Public.
@@ -20,7 +20,7 @@ namespace muffle::report {
 class NoisyTree {
  public:
   /// Of the column j, which has learned bins. None: not all of its tree was counted.
-  static std::optional<NoisyTree> of(const release::NoisyTables& tables, std::size_t j);
+  static std::optional<NoisyTree> of(const NoisyTables& tables, std::size_t j);
 
   std::size_t cells() const { return tree_.leaf.size(); }
 
@@ -59,4 +59,4 @@ class NoisyTree {
   double records_ = 0.0;
 };
 
-}  // namespace muffle::report
+}  // namespace muffle::release
