@@ -35,7 +35,7 @@ std::string came_and_left(int step, const std::string& bounds, const std::string
 }
 const std::string kUpToAMonth = "lo = 0\nhi = 30";
 const std::string kByRule =
-    a_datetime("left", "lo = \"2022-03-01 00:00\"\nhi = \"2022-03-20 12:00\"\nstep = 14400") + came(14400) +
+    a_datetime("left", "lo = \"2022-03-01 16:00\"\nhi = \"2022-03-20 12:00\"\nstep = 14400") + came(14400) +
     "[[constraints]]\nkind = \"compare\"\nleft = \"came\"\nright = \"left\"\n";
 
 Table stays_table(const std::string& toml) { return parse_table_toml(toml, "s.toml"); }
@@ -63,6 +63,8 @@ TEST(CountedDays, ADatetimeThatCountsSinceAnotherHasATimeOfItsOwn) {
       stays_table(came_and_left(60, kUpToAMonth, "unit = \"local\"\nformat = \"%d.%m.%Y %H:%M\""));
   ASSERT_EQ(table.columns.size(), 4u);
   EXPECT_EQ(table.in_files(), 2u);
+  EXPECT_EQ(table.features(), (std::vector<std::size_t>{0, 1, 2, 3}))
+      << "a number of a record more, as every bound of a record's features counts it";
   const Column &days = table.columns[0], &time = table.columns[2];
   EXPECT_TRUE(days.counts_days() && days.has_time() && !days.is_day());
   EXPECT_EQ(days.apart, (DateBounds{0, 30 * kSecondsADay}));
@@ -142,6 +144,17 @@ TEST(CountedDays, BothColumnsAndTheOtherDatetimeAreTheDatetime) {
   }
 }
 
+// A float32 in a cell of many days tells them apart.
+TEST(CountedDays, DaysOfManyYearsComeBack) {
+  const Table table = stays_table(came_and_left(60, "lo = 0\nhi = 12000"));
+  const RowNumbers rows(table);
+  const double came = kFirstOfMarch + 22 * 3600;
+  for (double days = 0; days < 12000; ++days) {
+    const double left = came + days * kSecondsADay + 60;
+    ASSERT_EQ(rows.number(0, stay_record(table, came, left)), left) << days;
+  }
+}
+
 /// Whatever a model draws.
 TEST(CountedDays, NoneIsBeforeTheOtherNorOutsideTheBounds) {
   for (const auto& [toml, lo, hi, last] : {
@@ -162,6 +175,7 @@ TEST(CountedDays, NoneIsBeforeTheOtherNorOutsideTheBounds) {
       ASSERT_GE(left - came, lo * kSecondsADay) << toml;
       ASSERT_LE(left - came, hi * kSecondsADay) << toml;
       ASSERT_LE(left, kFirstOfMarch + last * kSecondsADay) << toml;
+      ASSERT_GE(left, kFirstOfMarch + (table.columns[0].dates ? 16 * 3600 : 0)) << toml;
     }
   }
 }
