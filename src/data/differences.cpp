@@ -104,7 +104,7 @@ Differences::Parts Differences::later_parts(const Column& own) const {
   const double date = column.dates ? std::clamp(*own.value, column.dates->lo, column.dates->hi) : *own.value;
   const double earlier = other.grid->value(other.grid->index(from));
   const double scale = std::pow(10.0, column.decimals);
-  const double apart = own.grid->value(own.grid->index(std::clamp(date - earlier, column.lo, column.hi)));
+  const double apart = own.grid->value(own.grid->index(date - earlier));
   const schema::LaterBy by = schema::later_by(std::round((earlier + apart) * scale) / scale, earlier);
   schema::FieldReading days = own.day_of->read_difference(by.apart);
   days.misfit = difference.misfit;
