@@ -155,7 +155,7 @@ round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store
   release::ReleasePlan next = plan;
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
     if (plan.maps[b].round == rounds.size() + 1)
-      next.count_in(b, model::tables_of_next_round(plan, b, so_far));
+      next.go_on_with(b, model::map_of_next_round(plan, b, so_far));
   }
   return round::draft_later(std::move(next), members, rounds, proposals, wishes);
 }

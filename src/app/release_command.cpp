@@ -164,7 +164,7 @@ job::ReleaseJob release_job(Context& context, const std::string& hash) {
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context.comm, context.config, plan);
   };
-  job.choose_tables = model::tables_of_next_round;
+  job.next_map = model::map_of_next_round;
   job.note_settings = [&context] { record_settings(context, Stage::kRelease); };
   return job;
 }

@@ -106,7 +106,7 @@ void ReleaseRun::plan_sums() {
 
 void ReleaseRun::propose() {
   number_ = done_ + 1;
-  if (number_ > 1) choose_tables();
+  if (number_ > 1) find_next_maps();
   // The coordinator keeps the ledger; a data set without a name has one of its path, which differs from
   // party to party.
   round_.emplace(agree_on_round(
@@ -187,14 +187,14 @@ void ReleaseRun::require_same_rounds(release::ReleaseTransaction& transaction) c
                   release::rounds_file(job_.file).string()));
 }
 
-void ReleaseRun::choose_tables() {
+void ReleaseRun::find_next_maps() {
   std::string text;
   together_.agree("choosing what the next round counts", true, [&] {
     if (!together_.coordinates()) return;
     const release::Artifact so_far = release::released_so_far(plan_, mode_, kept_.values);
     release::ReleasePlan next = plan_;
     for (std::size_t b = 0; b < plan_.maps.size(); ++b) {
-      if (plan_.maps[b].round == number_) next.count_in(b, job_.choose_tables(plan_, b, so_far));
+      if (plan_.maps[b].round == number_) next.go_on_with(b, job_.next_map(plan_, b, so_far));
     }
     text = release::tables_text(next, number_);
   });

@@ -51,8 +51,8 @@ class ReleaseRun {
   /// @returns whether the release was found there.
   bool make_round(std::unique_ptr<data::RecordSource>&& source);
   void require_same_rounds(release::ReleaseTransaction& transaction) const;
-  /// The coordinator chooses what the next round counts from the released numbers, and tells all parties.
-  void choose_tables();
+  /// The coordinator works out from the released numbers what the next round sums, and tells all parties.
+  void find_next_maps();
   /// The operating system's entropy or, for tests, a stream of this party's and round's own: no two draw the
   /// same.
   std::unique_ptr<privacy::EntropySource> entropy() const;

@@ -235,7 +235,7 @@ std::vector<features::CountTable> tables_beforehand(const features::CountTables&
 Choice tables_of_round(const features::CountTables& workload, const release::NoisyTables& so_far,
                        std::size_t classes, std::size_t round, std::size_t rounds, double sigma_round) {
   Choice out;
-  if (round == 0 && !workload.learns() && rounds < privacy::kMostRounds) {
+  if (round == 0 && !workload.learns() && rounds < privacy::kMostRoundsOfCounts) {
     out.tables = workload.tables;
     std::erase_if(out.tables, [](const features::CountTable& table) { return !(table.weight > 0); });
   } else if (round > 0) {

@@ -81,9 +81,9 @@ std::vector<std::vector<double>> possible_shares(const features::CountTables& wo
 
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds) {
-  if (rounds > privacy::kMostRounds)
+  if (rounds > privacy::kMostRoundsOfCounts)
     throw ConfigError("privacy.rounds is " + std::to_string(rounds) + ", at most " +
-                      std::to_string(privacy::kMostRounds) + " are possible");
+                      std::to_string(privacy::kMostRoundsOfCounts) + " are possible");
   const bool learns = workload.learns();
   const double first = learns ? learned_share(workload, records, sigma) : 0.0;
   if (learns && rounds > 0) return learned_shares(first, std::max<std::size_t>(2, rounds));

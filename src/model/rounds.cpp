@@ -238,9 +238,11 @@ std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
   return shares;
 }
 
-std::vector<features::CountTable> tables_of_next_round(const release::ReleasePlan& plan, std::size_t b,
-                                                       const release::Artifact& so_far) {
-  return choose(*plan.maps.at(b).map, plan, b, release::make_noisy_tables(so_far), so_far.aggregation).tables;
+std::shared_ptr<const features::FeatureMap> map_of_next_round(const release::ReleasePlan& plan, std::size_t b,
+                                                              const release::Artifact& so_far) {
+  const features::FeatureMap& map = *plan.maps.at(b).map;
+  return map.tables()->counting(
+      choose(map, plan, b, release::make_noisy_tables(so_far), so_far.aggregation).tables);
 }
 
 std::optional<release::Check> repeat_choices(const release::Artifact& a) {

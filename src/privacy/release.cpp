@@ -53,7 +53,7 @@ void PrivacySpec::declare(settings::Keys& keys) {
       "q, required: how many records one person can own; with a column of role person, of each the first "
       "q within a rank's files count");
   keys.count(
-      "rounds", rounds, 0, static_cast<std::int64_t>(kMostRounds),
+      "rounds", rounds, 0, static_cast<std::int64_t>(kMostRoundsOfCounts),
       "of counts of tables: rounds that share one charge; later ones count what the noisy numbers before "
       "them suggest; 0: as many as pay");
   keys.add({.name = "person_spans",

@@ -112,11 +112,10 @@ ReleasePlan ReleasePlan::of_round(std::size_t round) const {
   return out;
 }
 
-void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tables) {
+void ReleasePlan::go_on_with(std::size_t b, std::shared_ptr<const features::FeatureMap> other) {
   features::NamedMap& map = maps.at(b);
-  const features::TableFeatures* const now = map.map->tables();
-  require(now != nullptr, "a map without tables was to count others: this is a bug in muffle.");
-  auto other = now->counting(std::move(tables));
+  require(other != nullptr && other->kind() == map.map->kind(),
+          "a later round is of another kind of map than was planned: this is a bug in muffle.");
   other->require_no_overflow(most_records(*this), lattice);
   const features::BlockBound before = map.bound();
   map.map = std::move(other);
@@ -124,6 +123,12 @@ void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tabl
   require(before.norm == after.norm && before.nonnegative_kernel == after.nonnegative_kernel,
           "a later round has another bound than was planned: this is a bug in muffle.");
   noise.parts = privacy::drawn_parts(noise.sigma, coordinates());
+}
+
+void ReleasePlan::count_in(std::size_t b, std::vector<features::CountTable> tables) {
+  const features::TableFeatures* const now = maps.at(b).map->tables();
+  require(now != nullptr, "a map without tables was to count others: this is a bug in muffle.");
+  go_on_with(b, now->counting(std::move(tables)));
 }
 
 std::optional<std::size_t> ReleasePlan::second_moments() const {

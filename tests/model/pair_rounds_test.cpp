@@ -95,7 +95,7 @@ std::vector<std::vector<CountTable>> all_rounds(const features::CountTables& wan
 }
 
 TEST(PairRounds, SharesSumToOne) {
-  for (std::size_t rounds = 0; rounds <= privacy::kMostRounds; ++rounds) {
+  for (std::size_t rounds = 0; rounds <= privacy::kMostRoundsOfCounts; ++rounds) {
     const std::vector<double> shares = round_shares(workload(), 1, kRecords, 10, rounds);
     EXPECT_DOUBLE_EQ(std::accumulate(shares.begin(), shares.end(), 0.0), 1.0);
     if (rounds > 0) {

@@ -81,7 +81,7 @@ Artifact release_in(std::size_t rounds,
     const Artifact so_far = release::released_so_far(plan, {}, values);
     release::ReleasePlan next = plan;
     for (std::size_t b = 0; b < plan.maps.size() && round > 1; ++b) {
-      if (plan.maps[b].round == round) next.count_in(b, tables_of_next_round(plan, b, so_far));
+      if (plan.maps[b].round == round) next.go_on_with(b, map_of_next_round(plan, b, so_far));
     }
     plan = next;
     values.push_back(released(plan.of_round(round)));

@@ -32,12 +32,12 @@ struct ReleaseJob {
   std::function<data::DataSpec()> find_records;
   /// Collective: the plan with its maps where they are to be computed.
   std::function<embed::Embedder(const release::ReleasePlan&)> make_embedder;
-  /// At the coordinator, between two rounds: what map b of the plan, which is of the next round, counts. A
-  /// function of what was released so far (release::released_so_far) alone. Of releases of one round: never
-  /// called.
-  std::function<std::vector<features::CountTable>(const release::ReleasePlan& plan, std::size_t b,
-                                                  const release::Artifact& so_far)>
-      choose_tables;
+  /// At the coordinator, between two rounds: the map that stands in the place of map b of the plan, which is
+  /// of the next round. A function of what was released so far (release::released_so_far) alone. Of releases
+  /// of one round: never called.
+  std::function<std::shared_ptr<const features::FeatureMap>(const release::ReleasePlan& plan, std::size_t b,
+                                                            const release::Artifact& so_far)>
+      next_map;
   /// At the coordinator, once it is certain that the release is made, before the charge. @throws IoError.
   std::function<void()> note_settings;
 

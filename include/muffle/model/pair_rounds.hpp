@@ -18,7 +18,7 @@ namespace muffle::model {
 /// Where bins are learned the first round learns them, and there are at least two.
 /// @param rounds  1 to 3; 0: chosen
 /// @returns  a share for each round, which sum to 1
-/// @throws ConfigError  `rounds` is above privacy::kMostRounds
+/// @throws ConfigError  `rounds` is above privacy::kMostRoundsOfCounts
 std::vector<double> round_shares(const features::CountTables& workload, std::size_t classes, double records,
                                  double sigma, std::size_t rounds);
 

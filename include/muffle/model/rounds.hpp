@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,9 +21,10 @@ namespace muffle::model {
 /// @throws ConfigError  there is no map of counts, or more than one, or its name is too long.
 release::ReleaseSettings in_rounds(release::ReleaseSettings settings);
 
-/// What map b of the plan counts in its round. @param so_far  release::released_so_far()
-std::vector<features::CountTable> tables_of_next_round(const release::ReleasePlan& plan, std::size_t b,
-                                                       const release::Artifact& so_far);
+/// What map b of the plan is in its round: that of its tables which the numbers before it suggest.
+/// @param so_far  release::released_so_far()
+std::shared_ptr<const features::FeatureMap> map_of_next_round(const release::ReleasePlan& plan, std::size_t b,
+                                                              const release::Artifact& so_far);
 
 /// For `muffle verify`: chooses again what every round counts, from the tables that the release says its
 /// owner wrote down and the noisy numbers before each round, and compares: names, weights, tables, groups,

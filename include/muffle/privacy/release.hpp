@@ -14,8 +14,10 @@
 
 namespace muffle::privacy {
 
-/// Of one release.
-inline constexpr std::uint64_t kMostRounds = 3;
+/// Of one release, of any kind.
+inline constexpr std::uint64_t kMostRounds = 100;
+/// Of counts of tables: a fourth tells next to nothing.
+inline constexpr std::uint64_t kMostRoundsOfCounts = 3;
 
 /// What the user asked for: (epsilon, delta) or a noise multiplier, never both.
 struct PrivacySpec {

@@ -55,7 +55,11 @@ struct ReleasePlan {
   /// What round `round` (1 ..) sums, on its own: its maps and, in the first, the counts, with the noise that
   /// the whole release has.
   ReleasePlan of_round(std::size_t round) const;
-  /// Map b counts these tables instead. Its bound, and so all noise, stay what they are.
+  /// Map b, of a later round, is this one from now on, which follows from the numbers released before. Its
+  /// bound, and so all noise, stay what they are. @throws ConfigError  sums could overflow.
+  /// @throws InvariantError  it is another kind of map, or has another bound.
+  void go_on_with(std::size_t b, std::shared_ptr<const features::FeatureMap> map);
+  /// Map b counts these tables instead: go_on_with() such a map.
   /// @throws ConfigError  they are no tables of such records. @throws InvariantError  map b has none.
   void count_in(std::size_t b, std::vector<features::CountTable> tables);
 
