@@ -193,9 +193,12 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       c.plan.noise.sensitivity.value);
   out += fmt::format("  {}{} numbers are released\n", c.plan.rounds() > 1 ? "about " : "", c.plan.size());
   out += fmt::format("  the release plan is {}\n", release::plan_hash(c.plan));
-  if (c.plan.rounds() > 1)
+  const auto is_step = [&](std::size_t b) { return c.plan.maps[b].map->steps() != nullptr; };
+  if (const std::size_t rounds = c.plan.rounds(); rounds > privacy::kMostRoundsOfCounts)
+    out += fmt::format("  in {} rounds, charged together before the first\n", rounds);
+  else if (rounds > 1)
     out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
-                       c.plan.rounds(), fmt::join(model::shares_of_rounds(c.plan), ", "));
+                       rounds, fmt::join(model::shares_of_rounds(c.plan), ", "));
   if (const auto counted = differences(c.plan); !counted.empty())
     out += fmt::format("\ndates\n  {}\n", fmt::join(counted, "\n  "));
   if (const std::string label = label_as_column(c.plan); !label.empty())
@@ -209,7 +212,9 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
         printable(p.rows->column), p.rows->most, p.rows->noise, 100 * (p.rows->for_others - 1));
   if (p.records) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
-    for (const release::MapForecast& b : p.maps) {
+    for (std::size_t i = 0; i < p.maps.size(); ++i) {
+      const release::MapForecast& b = p.maps[i];
+      if (is_step(i) && c.plan.maps[i].round > 1) continue;  // like the first round's
       out += fmt::format(
           "  map {} ({} features, norm at most {})\n"
           "    noise            {:.3g} a number, {:.3g} a class, {:.3g} in all\n"

@@ -149,7 +149,7 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
       std::unique_ptr<FeatureMap> map = settings.map->clone();
       map->resolve(schema);
       out.push_back({name, settings.role, settings.weight, std::move(map)});
-      out.back().labelled = settings.labelled;
+      out.back().labelled = settings.labelled && out.back().map->steps() == nullptr;
     });
   }
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));

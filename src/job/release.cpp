@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "muffle/core/error.hpp"
@@ -189,7 +190,8 @@ void ReleaseRun::require_same_rounds(release::ReleaseTransaction& transaction) c
 
 void ReleaseRun::find_next_maps() {
   std::string text;
-  together_.agree("choosing what the next round counts", true, [&] {
+  std::vector<std::string> states;
+  together_.agree("choosing what the next round sums", true, [&] {
     if (!together_.coordinates()) return;
     const release::Artifact so_far = release::released_so_far(plan_, mode_, kept_.values);
     release::ReleasePlan next = plan_;
@@ -197,10 +199,18 @@ void ReleaseRun::find_next_maps() {
       if (plan_.maps[b].round == number_) next.go_on_with(b, job_.next_map(plan_, b, so_far));
     }
     text = release::tables_text(next, number_);
+    states = release::states_of(next, number_);
   });
   text = together_.from_coordinator(text);
-  together_.agree("choosing what the next round counts", true,
-                  [&] { release::read_tables(plan_, text, "the coordinator's message"); });
+  states.resize(
+      static_cast<std::size_t>(std::ranges::count_if(plan_.maps, [&](const features::NamedMap& map) {
+        return map.round == number_ && map.map->steps() != nullptr;
+      })));
+  for (std::string& state : states) state = together_.from_coordinator(state);
+  together_.agree("choosing what the next round sums", true, [&] {
+    release::read_tables(plan_, text, "the coordinator's message");
+    release::take_states(plan_, number_, states);
+  });
   spdlog::info("release: round {} of {}", number_, rounds_);
 }
 

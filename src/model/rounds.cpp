@@ -11,6 +11,7 @@
 #include "muffle/features/pairs.hpp"
 #include "muffle/model/pair_rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
+#include "stepped_rounds.hpp"
 
 namespace muffle::model {
 namespace {
@@ -39,17 +40,16 @@ std::size_t place_of_counts(const std::vector<NamedMap>& maps, bool learns) {
   return static_cast<std::size_t>(std::find_if(maps.begin(), maps.end(), is_counted) - maps.begin());
 }
 
-std::string name_of_round(const std::string& name, std::size_t round) {
-  return fmt::format("{}-{}", name, round);
-}
 double weight_of_round(double weight, double share) { return weight * std::sqrt(share); }
+
+/// What the name of a first round's map ends with.
+constexpr std::string_view kFirst = "-1";
 
 /// Whether the maps have the names of the rounds of one map.
 bool named_as_rounds(const std::vector<const NamedMap*>& maps) {
-  const std::string ending = name_of_round("", 1);
   const std::string& first = maps.front()->name;
   for (std::size_t r = 0; r < maps.size(); ++r) {
-    if (maps[r]->name != name_of_round(first.substr(0, first.size() - ending.size()), r + 1)) return false;
+    if (maps[r]->name != name_of_round(first.substr(0, first.size() - kFirst.size()), r + 1)) return false;
   }
   return true;
 }
@@ -98,9 +98,8 @@ class Repetition {
       return not_repeated(
           fmt::format("its rounds were chosen by rule {}, and this muffle has rule {}: use one of version {}",
                       workload_.rule, kRuleOfRounds, a_.muffle_version));
-    const std::string ending = name_of_round("", 1);
-    if (!name_.ends_with(ending)) return refused("its first round has another name than rounds have");
-    name_.resize(name_.size() - ending.size());
+    if (!name_.ends_with(kFirst)) return refused("its first round has another name than rounds have");
+    name_.resize(name_.size() - kFirst.size());
     for (std::size_t round = 1; round <= a_.rounds(); ++round) places_.push_back(place_of(round));
     if (std::count_if(a_.maps.begin(), a_.maps.end(), is_counted) !=
             static_cast<std::ptrdiff_t>(places_.size()) ||
@@ -179,9 +178,29 @@ class Repetition {
   std::vector<std::size_t> places_;  ///< round by round
 };
 
+std::optional<release::Check> repeat_counts(const release::Artifact& a) {
+  const auto first = std::find_if(a.maps.begin(), a.maps.end(),
+                                  [](const NamedMap& map) { return map.workload.has_value(); });
+  if (first != a.maps.end()) return Repetition(a, static_cast<std::size_t>(first - a.maps.begin())).judge();
+  const std::string hidden = sign_of_rounds(a.maps);
+  const bool later = std::ranges::any_of(
+      a.maps, [](const NamedMap& map) { return map.round > 1 && map.map->steps() == nullptr; });
+  if (later || !hidden.empty())
+    return release::Check{
+        release::kRounds, release::Check::Outcome::kFail,
+        fmt::format("the file does not say what its rounds chose from, as every release in rounds does{}",
+                    later ? "" : fmt::format(": {}, which no configuration leads to", hidden))};
+  if (std::count_if(a.maps.begin(), a.maps.end(), is_counted) < 2) return std::nullopt;
+  return release::Check{
+      release::kRounds, release::Check::Outcome::kPass,
+      "one, as the file says: which tables its maps count, with which weights, is public by "
+      "its owner's word. That it had more rounds, its ledger would say"};
+}
+
 }  // namespace
 
 release::ReleaseSettings in_rounds(release::ReleaseSettings settings) {
+  steps_in_rounds(settings.maps);
   if (settings.privacy.rounds == 1) {
     if (const std::string sign = sign_of_rounds(settings.maps); !sign.empty())
       throw ConfigError(fmt::format(
@@ -230,7 +249,7 @@ std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
   std::vector<double> shares(plan.rounds(), 0.0);
   double sum = 0;
   for (const NamedMap& map : plan.maps) {
-    if (!is_counted(map)) continue;
+    if (!is_counted(map) && map.map->steps() == nullptr) continue;
     shares[map.round - 1] += map.weight * map.weight;
     sum += map.weight * map.weight;
   }
@@ -241,29 +260,18 @@ std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
 std::shared_ptr<const features::FeatureMap> map_of_next_round(const release::ReleasePlan& plan, std::size_t b,
                                                               const release::Artifact& so_far) {
   const features::FeatureMap& map = *plan.maps.at(b).map;
+  if (map.steps() != nullptr) return next_step(plan, b, so_far);
   return map.tables()->counting(
       choose(map, plan, b, release::make_noisy_tables(so_far), so_far.aggregation).tables);
 }
 
 std::optional<release::Check> repeat_choices(const release::Artifact& a) {
-  const auto first = std::find_if(a.maps.begin(), a.maps.end(),
-                                  [](const NamedMap& map) { return map.workload.has_value(); });
   try {
-    if (first != a.maps.end()) return Repetition(a, static_cast<std::size_t>(first - a.maps.begin())).judge();
+    const std::optional<release::Check> steps = repeat_steps(a), counts = repeat_counts(a);
+    return steps && (!counts || steps->outcome == release::Check::Outcome::kFail) ? steps : counts;
   } catch (const Error& e) {
     return release::Check{release::kRounds, release::Check::Outcome::kFail, e.what()};
   }
-  const std::string hidden = sign_of_rounds(a.maps);
-  if (a.rounds() > 1 || !hidden.empty())
-    return release::Check{
-        release::kRounds, release::Check::Outcome::kFail,
-        fmt::format("the file does not say what its rounds chose from, as every release in rounds does{}",
-                    a.rounds() > 1 ? "" : fmt::format(": {}, which no configuration leads to", hidden))};
-  if (std::count_if(a.maps.begin(), a.maps.end(), is_counted) < 2) return std::nullopt;
-  return release::Check{
-      release::kRounds, release::Check::Outcome::kPass,
-      "one, as the file says: which tables its maps count, with which weights, is public by "
-      "its owner's word. That it had more rounds, its ledger would say"};
 }
 
 }  // namespace muffle::model

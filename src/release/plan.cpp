@@ -37,6 +37,9 @@ void check_maps(const ReleasePlan& plan) {
           "map.{}: labelled = false is of maps that networks are trained on; maps of kind \"{}\" are "
           "of each class",
           map.name, map.map->kind()));
+    if (map.labelled && map.map->steps())
+      throw ConfigError(
+          fmt::format("map.{}: maps of kind \"{}\" are of all classes together", map.name, map.map->kind()));
     try {
       map.map->require_no_overflow(most_records(plan), plan.lattice);
     } catch (const ConfigError& e) {
@@ -241,6 +244,7 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
     const double noise = f.noise_per_number / map.weight * classes;
+    if (map.round > 1 && map.map->steps()) continue;  // the first round's is of all
     if (map.round > 1) {
       f.outlook =
           fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);

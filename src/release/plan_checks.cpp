@@ -29,10 +29,13 @@ void check_one_map(const ReleasePlan& plan, std::size_t b, Problems& wrong) {
   if (!map.labelled &&
       (map.map->second_moments() || map.map->tables() || map.map->counts_inside(plan.lattice)))
     wrong.add(fmt::format("the map '{}' is of each class, and stated to be without labels", map.name));
-  if (map.round > 1 &&
-      (!map.map->tables() || std::none_of(plan.maps.begin(), plan.maps.end(), [&](const auto& m) {
-        return m.round + 1 == map.round && m.map->tables();
-      })))
+  if (map.labelled && map.map->steps())
+    wrong.add(fmt::format("the map '{}' is of all classes together, and stated to be of each", map.name));
+  const auto goes_on = [&](const features::NamedMap& before) {
+    return before.round + 1 == map.round && before.map->kind() == map.map->kind() &&
+           (map.map->tables() || map.map->steps());
+  };
+  if (map.round > 1 && std::none_of(plan.maps.begin(), plan.maps.end(), goes_on))
     wrong.add(fmt::format("the map '{}' is of round {}, which follows from no numbers before it", map.name,
                           map.round));
   // What the release states is resolved already: resolving it for the schema changes nothing.

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxMaps = 64, kMaxRuns = 16;
+constexpr std::size_t kMaxMaps = 128, kMaxRuns = 16;
 constexpr char kMechanism[] = "rounded Gaussian on the integer lattice";
 
 const char* name_of(features::MapRole role) { return role == features::MapRole::kProxy ? "proxy" : "match"; }

@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/json_fields.hpp"
 #include "muffle/core/json_text.hpp"
+#include "muffle/features/stepped.hpp"
 
 namespace muffle::release {
 namespace {
@@ -29,16 +30,33 @@ JsonDocument document_of(const std::string& name) {
           "Move it away: the same command then makes a new release, for a new charge."};
 }
 
+/// Of a map that may be released in rounds.
+bool is_of_rounds(const features::FeatureMap& map) { return map.tables() || map.steps(); }
+
 json tables_json(const ReleasePlan& plan, std::size_t last) {
   json maps = json::array();
   for (const features::NamedMap& map : plan.maps) {
-    if (map.map->tables() && map.round <= last)
+    if (is_of_rounds(*map.map) && map.round <= last)
       maps.push_back({{"name", map.name},
                       {"kind", map.map->kind()},
                       {"weight", map.weight},
                       {"map", map.map->to_json()}});
   }
   return maps;
+}
+
+/// What a text says that a map of the plan is in its round. @throws ConfigError  it is no such map.
+std::shared_ptr<const features::FeatureMap> read_map(const JsonFields& entry, const ReleasePlan& plan,
+                                                     const features::FeatureMap& planned) {
+  std::shared_ptr<features::FeatureMap> map = features::make_map(planned.kind());
+  map->read_json(entry.object("map"));
+  map->resolve(plan.schema);
+  if (map->tables()) return planned.tables()->counting(map->tables()->counted().tables);
+  json stated = map->to_json(), wanted = planned.to_json();
+  stated.erase(features::SteppedFeatures::kState);
+  wanted.erase(features::SteppedFeatures::kState);
+  if (stated != wanted) throw ConfigError("has other settings than this release");
+  return map;
 }
 
 /// The plan of the maps of the first `last` rounds.
@@ -113,6 +131,23 @@ std::string tables_text(const ReleasePlan& plan, std::size_t last) {
   return json{{"maps", tables_json(plan, last)}}.dump();
 }
 
+std::vector<std::string> states_of(const ReleasePlan& plan, std::size_t round) {
+  std::vector<std::string> out;
+  for (const features::NamedMap& map : plan.maps) {
+    if (map.round == round && map.map->steps()) out.push_back(map.map->steps()->state());
+  }
+  return out;
+}
+
+void take_states(ReleasePlan& plan, std::size_t round, const std::vector<std::string>& states) {
+  std::size_t next = 0;
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::NamedMap& map = plan.maps[b];
+    if (map.round == round && map.map->steps())
+      plan.go_on_with(b, map.map->steps()->with_state(states.at(next++)));
+  }
+}
+
 void read_tables(ReleasePlan& plan, const std::string& text, const std::string& name) {
   const json parsed = parse_json(text);
   const JsonDocument document = document_of(name);
@@ -124,14 +159,11 @@ void read_tables(ReleasePlan& plan, const std::string& text, const std::string& 
     const std::string own = entry.text("name", 32);
     const auto at = std::find_if(plan.maps.begin(), plan.maps.end(),
                                  [&](const features::NamedMap& map) { return map.name == own; });
-    if (at == plan.maps.end() || !at->map->tables() || entry.number("weight") != at->weight ||
+    if (at == plan.maps.end() || !is_of_rounds(*at->map) || entry.number("weight") != at->weight ||
         entry.text("kind", 64) != at->map->kind())
-      entry.fail("name", "is no map of counts of this release");
-    const std::unique_ptr<features::FeatureMap> map = features::make_map(at->map->kind());
+      entry.fail("name", "is no map of this release's rounds");
     try {
-      map->read_json(entry.object("map"));
-      map->resolve(plan.schema);
-      plan.count_in(static_cast<std::size_t>(at - plan.maps.begin()), map->tables()->counted().tables);
+      plan.go_on_with(static_cast<std::size_t>(at - plan.maps.begin()), read_map(entry, plan, *at->map));
     } catch (const ConfigError& e) {
       entry.fail("map", e.what());
     }

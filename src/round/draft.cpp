@@ -138,6 +138,13 @@ Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
     throw ConfigError(
         "data.on_error = \"reject-file\" is not for rounds between institutions: who contributes is public, "
         "and would tell whether a site has a record that does not fit. Set data.on_error = \"clamp\".");
+  for (const features::NamedMap& map : plan.maps) {
+    if (map.map->steps() != nullptr)
+      throw ConfigError(fmt::format(
+          "map.{}: maps of kind \"{}\" are released in rounds of one job, not between institutions: leave it "
+          "out, or make the release by `muffle release`. Nothing was proposed.",
+          map.name, map.map->kind()));
+  }
   const Consortium* charter = members.newest(coordinator);
   if (charter == nullptr)
     throw ConfigError(

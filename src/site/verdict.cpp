@@ -47,6 +47,10 @@ class Judge {
 
   Ruling program() const {
     for (const features::NamedMap& map : proposal_.plan.maps) {
+      if (map.map->steps() != nullptr)
+        return broken(kProgram, fmt::format("the map \"{}\" (kind \"{}\") is for the rounds of one job, not "
+                                            "between institutions",
+                                            map.name, map.map->kind()));
       if (map.map->needs_torch() && !q_.with_torch)
         return broken(
             kProgram,

@@ -60,6 +60,7 @@ std::vector<MapCase> map_cases() {
        {{"order", "12"}, {"length_scale", "0.3"}},
        {1},
        0.6},
+      {"decoder_step_of_images", "decoder-step", {{"coefficients", "4"}, {"hidden", "9"}}, {1, 12, 10}, 0.7},
       {"pairs", "pairs", {}, {}, 0.999, {3, 8, 2}},
       {"pairs_with_a_constant", "pairs", {}, {}, 0.92, {3, 1, 8, 2}},
       {"pairs_of_one_column", "pairs", {}, {}, 0.999, {5}},

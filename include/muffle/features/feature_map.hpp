@@ -23,6 +23,7 @@ namespace muffle::features {
 
 struct MixedLayout;
 class SecondMomentFeatures;
+class SteppedFeatures;
 class TableFeatures;
 
 /// What a map costs whoever embeds with it, for `muffle plan`.
@@ -117,6 +118,8 @@ class FeatureMap {
   virtual const SecondMomentFeatures* second_moments() const { return nullptr; }
   /// Does it count the codes of a table's columns (muffle/features/pairs.hpp)?
   virtual const TableFeatures* tables() const { return nullptr; }
+  /// Is it released in rounds by a rule of its own (muffle/features/stepped.hpp)?
+  virtual const SteppedFeatures* steps() const { return nullptr; }
   /// Does it read a table's record as numbers and one-hot entries (muffle/features/mixed.hpp)?
   virtual const MixedLayout* mixed() const { return nullptr; }
 

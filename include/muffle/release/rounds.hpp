@@ -10,8 +10,9 @@
 
 namespace muffle::release {
 
-// A release of several rounds: each counts tables of its own, and what a later round counts may be chosen
-// from the released numbers of those before it. All of this is public.
+// A release of several rounds: each has maps of its own, and what a later round sums may follow from the
+// released numbers of those before it: which tables are counted, or where a decoder stands. All of this is
+// public.
 
 /// The finished rounds of a release that is not whole yet, as its coordinator keeps them between two rounds
 /// (release.mfl.rounds).
@@ -37,11 +38,16 @@ std::string summed_by(const privacy::AggregationMode& mode, const std::string& r
 std::string rounds_bytes(const KeptRounds& kept);
 KeptRounds parse_rounds(std::string_view bytes, const std::string& name);
 
-/// What the maps of the first `last` rounds count, as JSON for other sites and for the file.
+/// What the maps of the first `last` rounds count, or go on from, as JSON for other sites and for the file.
 std::string tables_text(const ReleasePlan& plan, std::size_t last);
 /// Makes the plan's maps count what such a text says. @param plan  of the same settings
 /// @throws ProtocolError  it is not of such a plan. @param name  what the error calls it
 void read_tables(ReleasePlan& plan, const std::string& text, const std::string& name);
+
+/// What the maps of a round that go on by a rule of their own go on from (features::SteppedFeatures), in
+/// their order, and back. @throws ConfigError  one is another than the map says.
+std::vector<std::string> states_of(const ReleasePlan& plan, std::size_t round);
+void take_states(ReleasePlan& plan, std::size_t round, const std::vector<std::string>& states);
 
 /// The released vector of a whole plan from its rounds'. @throws InvariantError  lengths differ.
 std::vector<std::int64_t> joined(const ReleasePlan& plan,
