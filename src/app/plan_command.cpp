@@ -191,9 +191,11 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       privacy::to_string(c.privacy.adjacency), c.plan.max_records_per_person,
       c.plan.max_records_per_person == 1 ? "" : "s", c.plan.noise.sigma, c.plan.noise.noise_multiplier,
       c.plan.noise.sensitivity.value);
-  out += fmt::format("  {}{} numbers are released\n", c.plan.rounds() > 1 ? "about " : "", c.plan.size());
-  out += fmt::format("  the release plan is {}\n", release::plan_hash(c.plan));
   const auto is_step = [&](std::size_t b) { return c.plan.maps[b].map->steps() != nullptr; };
+  bool chosen = false;  // what some later round counts, and so how many numbers it has
+  for (std::size_t b = 0; b < c.plan.maps.size(); ++b) chosen |= c.plan.maps[b].round > 1 && !is_step(b);
+  out += fmt::format("  {}{} numbers are released\n", chosen ? "about " : "", c.plan.size());
+  out += fmt::format("  the release plan is {}\n", release::plan_hash(c.plan));
   if (const std::size_t rounds = c.plan.rounds(); rounds > privacy::kMostRoundsOfCounts)
     out += fmt::format("  in {} rounds, charged together before the first\n", rounds);
   else if (rounds > 1)

@@ -35,7 +35,9 @@ std::vector<std::string> doubts(const ReleasePlan& plan, std::span<const MapFore
                                 std::optional<double> count_noise, std::optional<double> records) {
   std::vector<std::string> out;
   if (records) {
-    for (const MapForecast& map : maps) doubt_map(map, out);
+    for (std::size_t b = 0; b < maps.size(); ++b) {
+      if (plan.maps.at(b).map->steps() == nullptr) doubt_map(maps[b], out);  // their outlook says it
+    }
     const double per_class = *records / static_cast<double>(plan.classes());
     if (count_noise && *count_noise > kRoughCount * per_class)
       out.push_back(fmt::format(

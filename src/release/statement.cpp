@@ -135,7 +135,7 @@ std::string mechanism(const Artifact& a) {
   }
   if (a.rounds() > 1) {
     text += fmt::format(
-        " The numbers were released in {} rounds. What a later round counts was chosen from the noisy "
+        " The numbers were released in {} rounds. What a later round sums follows from the noisy "
         "numbers before it; its bound was fixed beforehand, so the rounds' squares of mu add up to that of "
         "the whole, as if all had been released at once (Dong, Roth & Su, JRSS B 2022, Corollary 3.3; "
         "docs/math.md, "

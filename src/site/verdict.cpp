@@ -31,7 +31,7 @@ class Judge {
     return {coordinator(),      charter(),       round_keys(), colluding_sites(), colluding_holders(),
             missing_holders(),  contributions(), epsilon(),    alone(),           budget(),
             required_holders(), columns(),       records(),    person(),          program(),
-            networks(),         deadlines(),     approvals()};
+            networks(),         steps(),         deadlines(),  approvals()};
   }
 
  private:
@@ -47,10 +47,6 @@ class Judge {
 
   Ruling program() const {
     for (const features::NamedMap& map : proposal_.plan.maps) {
-      if (map.map->steps() != nullptr)
-        return broken(kProgram, fmt::format("the map \"{}\" (kind \"{}\") is for the rounds of one job, not "
-                                            "between institutions",
-                                            map.name, map.map->kind()));
       if (map.map->needs_torch() && !q_.with_torch)
         return broken(
             kProgram,
@@ -60,6 +56,18 @@ class Judge {
                 map.name));
     }
     return kept(kProgram, "this program can sum the records by the round's maps");
+  }
+
+  /// Nobody hands a round's state from institution to institution yet.
+  Ruling steps() const {
+    for (const features::NamedMap& map : proposal_.plan.maps) {
+      if (map.map->steps() != nullptr)
+        return broken("steps",
+                      fmt::format("the map \"{}\" (kind \"{}\") is released in rounds of one job, not "
+                                  "between institutions",
+                                  map.name, map.map->kind()));
+    }
+    return kept("steps", "no map goes on step by step");
   }
 
   /// A person can still put the file there.

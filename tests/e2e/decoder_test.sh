@@ -65,7 +65,7 @@ says 0 'goes on after 2 of 4 rounds' on 2 "${bare[@]}" --out "$work/cut"
 check "and finds the same" test "$(payload "$work/cut/release.mfl")" = "$(payload "$work/bare-1/release.mfl")"
 
 # Under add/remove-one the counts stand for the number of records.
-ends 0 on 2 release "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --out "$work/private-m"
+ends 0 on 2 release "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=private-m --out "$work/private-m"
 says 0 'what each of 4 rounds sums' "$MUFFLE" verify --allow-unsigned "$work/private-m/release.mfl"
 
 finish

@@ -15,6 +15,7 @@
 #include "round/parties_world.hpp"
 #include "site/small_consortium.hpp"
 #include "support/expect_error.hpp"
+#include "support/maps.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::round {
@@ -53,6 +54,15 @@ class ConsortiumFolder : public ::testing::Test {
   test::TemporaryFolder folder;
   std::unique_ptr<Exchange> exchange = make_exchange(folder.path().string());
 };
+
+TEST_F(ConsortiumFolder, MapsThatGoOnStepByStepAreNotProposed) {
+  const SmallConsortium all;
+  put_all(all);
+  release::ReleasePlan plan = SmallConsortium::plan();
+  plan.maps.at(0).map = test::make_map("decoder-step", {{"coefficients", "2"}}, test::schema_of({1, 4, 4}));
+  expect_error(ExitCode::kConfig, {"decoder-step", "not between institutions", "Nothing was proposed"},
+               [&] { draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, {}); });
+}
 
 TEST_F(ConsortiumFolder, HoldsWhoIsInTheConsortium) {
   const SmallConsortium all;

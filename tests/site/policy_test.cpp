@@ -10,6 +10,7 @@
 #include "muffle/core/hash.hpp"
 #include "site/small_consortium.hpp"
 #include "support/expect_error.hpp"
+#include "support/maps.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::site {
@@ -58,6 +59,9 @@ class PolicyTest : public ::testing::Test {
 
   Verdict verdict() {
     release::ProposedRound round = all.round(proposal);
+    if (stepped)
+      round.proposal.plan.maps.at(0).map =
+          test::make_map("decoder-step", {{"coefficients", "2"}}, test::schema_of({1, 4, 4}));
     if (needs_torch) round.proposal.plan.maps.at(0).map = std::make_shared<TorchMap>(network);
     for (const crypto::SiteKey& person : people)
       approvals.push_back(
@@ -103,7 +107,7 @@ class PolicyTest : public ::testing::Test {
   std::vector<crypto::SiteKey> people;
   std::vector<release::SignedHeader> approvals;
   privacy::LedgerState ledger;
-  bool needs_torch = false, with_torch = true;
+  bool needs_torch = false, with_torch = true, stepped = false;
   features::Asset network;                 ///< of the round's map
   std::vector<std::string> network_files;  ///< of the site
   std::vector<std::size_t> taking_part;
@@ -134,6 +138,14 @@ TEST_F(PolicyTest, AProgramWithoutLibTorchDeclinesMapsThatNeedItWithACodeOfItsOw
   expect_broken("program", DeclineCode::kNeedsTorch);
   EXPECT_THAT(verdict().why(), ::testing::HasSubstr("`muffle site step`"));
   needs_torch = false;
+  EXPECT_EQ(verdict().answer, Answer::kYes);
+}
+
+TEST_F(PolicyTest, MapsThatGoOnStepByStepAreDeclined) {
+  stepped = true;
+  expect_broken("steps");
+  EXPECT_THAT(verdict().why(), ::testing::HasSubstr("rounds of one job"));
+  stepped = false;
   EXPECT_EQ(verdict().answer, Answer::kYes);
 }
 
