@@ -60,12 +60,15 @@ done
 ends 0 on 3 "${bare[@]}" --set privacy.secure_aggregation=true --out "$work/masked"
 check "masks change nothing" test "$(payload "$work/masked/release.mfl")" = "$(payload "$work/bare-1/release.mfl")"
 # Cut off between two rounds a job goes on, on other ranks.
-ends 137 at rename@release.mfl.rounds#2 kill-after "$MUFFLE" "${bare[@]}" --out "$work/cut"
+ends 137 at rename@release.mfl.rounds#2 kill-after on 1 "${bare[@]}" --out "$work/cut"
 says 0 'goes on after 2 of 4 rounds' on 2 "${bare[@]}" --out "$work/cut"
 check "and finds the same" test "$(payload "$work/cut/release.mfl")" = "$(payload "$work/bare-1/release.mfl")"
 
 # Under add/remove-one the counts stand for the number of records.
 ends 0 on 2 release "${job[@]}" --set privacy.adjacency=add-remove-one --set data.records=0 --set data.id=private-m --out "$work/private-m"
 says 0 'what each of 4 rounds sums' "$MUFFLE" verify --allow-unsigned "$work/private-m/release.mfl"
+
+# An audit attacks all rounds side by side, by smaller decoders as they begin.
+says 0 "verdict" on 1 audit "${job[@]}" --features 2 --trials 100 --confidence 0.999999999
 
 finish
