@@ -23,6 +23,10 @@ constexpr double kNoiseOfDefault = 9e-4, kNoisePower = 3.0 / 16;
 constexpr std::size_t kLeastSide = 5;
 /// Where noise decides, images smaller than 28 x 28 may have as many as those: a frequency says as much.
 constexpr std::size_t kLargeEnough = 14;
+/// The least side is taken that lets so much through of what the best one does. How frequencies fall is a
+/// guess: of strokes, whose high frequencies tell less than those of things, a larger side loses much, and of
+/// things a smaller one loses nothing (docs/lab/2026-11-26-small-data.md, "Strokes").
+constexpr double kNearlyBest = 0.96;
 /// c0 is chosen among the default over 2^(i / 4), i = 0 .. kOffsets - 1.
 constexpr int kOffsets = 5;
 /// The weights' exponent is chosen among kMostExponent - i / 4, i = 0 .. kExponents - 1.
@@ -116,6 +120,11 @@ class ImageLift final : public Lift {
     Choice open = best;
     for (std::size_t k = 1; k <= law; ++k) consider(k, best.exponent, open);
     for (std::size_t k = least; k <= most; ++k) consider(k, best.exponent, best);
+    for (std::size_t k = least; k < best.side; ++k) {
+      Choice smaller;
+      consider(k, best.exponent, smaller);
+      if (smaller.through >= kNearlyBest * best.through) best = smaller;
+    }
     // Where the fewest, or fewer still, would be best, high frequencies take less of a record's length.
     if (!exponent_ && open.side <= least && open.side < std::max(law, least)) {
       for (int i = 1; i < kExponents; ++i) consider(least, kMostExponent - 0.25 * i, best);
@@ -266,9 +275,9 @@ class ImageLift final : public Lift {
     double law, between;
   };
   struct Choice {
-    std::size_t side;
-    double offset, exponent;
-    double through;  ///< separation()
+    std::size_t side = 0;
+    double offset = 0, exponent = 0;
+    double through = 0;  ///< separation()
   };
   static Guess guess_of(const std::vector<std::size_t>& shape) {
     const double all = AffineLift::kMeanSquare * real(shape[0]) * real(shape[1]) * real(shape[2]);

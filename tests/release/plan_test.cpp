@@ -144,7 +144,7 @@ TEST(ReleasePlan, SizesFollowThePublicNoise) {
         .get<int>();
   };
   EXPECT_EQ(side(1, 60'000), 14);
-  EXPECT_EQ(side(0.2, 60'000), 14);
+  EXPECT_EQ(side(0.2, 60'000), 13);
   EXPECT_EQ(side(10, 60'000), 20);
   EXPECT_EQ(side(0.2, 1'000), 5) << "much noise: few numbers, each of which has more of it above the noise";
   EXPECT_EQ(side(0.1, 1), 5);
