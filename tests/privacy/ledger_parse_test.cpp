@@ -102,7 +102,7 @@ TEST_F(LedgerParseTest, RoundsOfAChargeComeInTurnAndCostNothingMore) {
   };
   expect_damaged(forged(2, R"("round":1)", R"("round":2)"), "kept out of turn");
   expect_damaged(forged(3, R"("round":2)", R"("round":3)"), "drawn out of turn");
-  expect_damaged(forged(3, R"("round":2)", R"("round":9)"), "'round'");
+  expect_damaged(forged(3, R"("round":2)", R"("round":101)"), "'round'");
   expect_damaged(forged(3, R"("charge":")" + state.charges[0].id, R"("charge":")" + std::string(32, '0')),
                  "without an INTENT");
 }
