@@ -12,7 +12,6 @@
 #include "lift_settings.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/kinds.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/decoder_step.hpp"
 
@@ -174,18 +173,8 @@ class DecoderStep final : public DecoderStepMap {
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<DecoderStep>(*this); }
 
   void declare(settings::Keys& keys) override {
-    std::vector<std::string> known;
-    for (const LiftKind& kind : lift_kinds()) {
-      if (kind.make()->affine() != nullptr) known.emplace_back(kind.name);
-    }
-    known.insert(known.begin(), kAuto);
-    keys.word(
-        "lift", known, "what makes a record's code; auto: what is natural for the records",
-        [this](const std::string& name) {
-          lift_name_ = name;
-          lift_ = name == kAuto ? nullptr : make_lift(name);
-        },
-        [this] { return lift_name_; });
+    declare_lift(keys, LiftsOf::kAffine, "what makes a record's code; auto: what is natural for the records",
+                 lift_name_, lift_);
     keys.count("rounds", rounds_, 2, static_cast<std::int64_t>(kMostStepRounds),
                "T: steps of the decoder, each released in a round of its own under one charge");
     keys.count("hidden", hidden_, 1, static_cast<std::int64_t>(kMostHidden), "H, units of the decoder");
@@ -197,21 +186,11 @@ class DecoderStep final : public DecoderStepMap {
 
   void tell_further_keys(
       const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell) const override {
-    for (const LiftKind& kind : lift_kinds()) {
-      const std::unique_ptr<Lift> lift = kind.make();
-      if (lift->affine() == nullptr) continue;
-      settings::Keys keys("map.NAME", settings::Stage::kRelease);
-      lift->declare(keys);
-      tell(fmt::format("lift = \"{}\": {}", kind.name, kind.summary), keys.take());
-    }
+    tell_lift_keys(LiftsOf::kAffine, tell);
   }
 
   void prepare(const schema::Schema& schema) override {
-    for (const LiftKind& kind : lift_kinds()) {
-      if (lift_) return;
-      std::unique_ptr<Lift> candidate = kind.make();
-      if (candidate->affine() != nullptr && candidate->is_natural_for(schema)) lift_ = std::move(candidate);
-    }
+    if (!lift_) lift_ = natural_lift(LiftsOf::kAffine, schema);
   }
 
   void resolve(const schema::Schema& schema) override {
@@ -348,8 +327,6 @@ class DecoderStep final : public DecoderStepMap {
   }
 
  private:
-  static constexpr const char* kAuto = "auto";
-
   static std::string digest_of(std::string_view bytes) {
     return to_hex(sha256(PublicBytes(std::as_bytes(std::span(bytes)))));
   }
@@ -379,7 +356,7 @@ class DecoderStep final : public DecoderStepMap {
     return lift;
   }
 
-  std::string lift_name_ = kAuto;
+  std::string lift_name_ = kLiftLeftOpen;
   std::unique_ptr<Lift> lift_;  ///< null: left open
   std::uint64_t hidden_ = 64, rounds_ = 20, seed_ = 1;
   double rate_ = 1.0, momentum_ = 0.8;

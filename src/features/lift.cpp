@@ -1,7 +1,10 @@
 #include "muffle/features/lift.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lift_settings.hpp"
 #include "muffle/core/kinds.hpp"
@@ -25,6 +28,47 @@ std::unique_ptr<Lift> make_lift(std::string_view kind) {
 
 std::string affine_lifts() {
   return names_where(lift_kinds(), [](const LiftKind& kind) { return kind.make()->affine() != nullptr; });
+}
+
+namespace {
+
+bool is_among(LiftsOf which, const Lift& lift) { return which == LiftsOf::kAll || lift.affine() != nullptr; }
+
+}  // namespace
+
+void declare_lift(settings::Keys& keys, LiftsOf which, std::string help, std::string& name,
+                  std::unique_ptr<Lift>& lift) {
+  // The lift's own keys are there once it is known: `lift` stands before them.
+  std::vector<std::string> known{kLiftLeftOpen};
+  for (const LiftKind& kind : lift_kinds()) {
+    if (is_among(which, *kind.make())) known.emplace_back(kind.name);
+  }
+  keys.word(
+      "lift", known, std::move(help),
+      [&](const std::string& chosen) {
+        name = chosen;
+        lift = chosen == kLiftLeftOpen ? nullptr : make_lift(chosen);
+      },
+      [&] { return name; });
+}
+
+void tell_lift_keys(LiftsOf which,
+                    const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell) {
+  for (const LiftKind& kind : lift_kinds()) {
+    const std::unique_ptr<Lift> lift = kind.make();
+    if (!is_among(which, *lift)) continue;
+    settings::Keys keys("map.NAME", settings::Stage::kRelease);
+    lift->declare(keys);
+    tell(fmt::format("lift = \"{}\": {}", kind.name, kind.summary), keys.take());
+  }
+}
+
+std::unique_ptr<Lift> natural_lift(LiftsOf which, const schema::Schema& schema) {
+  for (const LiftKind& kind : lift_kinds()) {
+    std::unique_ptr<Lift> lift = kind.make();
+    if (is_among(which, *lift) && lift->is_natural_for(schema)) return lift;
+  }
+  return nullptr;
 }
 
 double law_over_frequencies(std::size_t height, std::size_t width, double exponent) {

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "muffle/features/lift.hpp"
 
-// What the kinds of lifts share when they check their settings.
+// What the kinds of lifts share when they check their settings, and maps that are made of one.
 namespace muffle::features {
 
 /// Bounds on what a release may hold, far beyond what noise leaves readable: D stays below 2^25 a class.
@@ -43,6 +46,19 @@ inline double default_offset_of(std::size_t dims) {
 
 /// The sum of (1 + |frequency|)^-exponent over an image's frequencies; those beyond 256 add little.
 double law_over_frequencies(std::size_t height, std::size_t width, double exponent);
+
+/// What the settings of a map say of its lift, until the records' schema decides.
+inline constexpr const char* kLiftLeftOpen = "auto";
+/// Which lifts a map can be made of.
+enum class LiftsOf { kAll, kAffine };
+/// The key `lift`, which sets `name` and `lift` (null: left open). Both outlive `keys`.
+void declare_lift(settings::Keys& keys, LiftsOf which, std::string help, std::string& name,
+                  std::unique_ptr<Lift>& lift);
+/// The keys of each of them: FeatureMap::tell_further_keys().
+void tell_lift_keys(LiftsOf which,
+                    const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell);
+/// The first one that is natural for such records; null: none is.
+std::unique_ptr<Lift> natural_lift(LiftsOf which, const schema::Schema& schema);
 
 inline std::vector<double> joined(std::initializer_list<std::vector<double>> parts) {
   std::vector<double> all;

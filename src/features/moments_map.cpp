@@ -10,7 +10,6 @@
 #include "kernels.hpp"
 #include "lift_settings.hpp"
 #include "muffle/core/hash.hpp"
-#include "muffle/core/kinds.hpp"
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/lift.hpp"
 #include "muffle/features/rff.hpp"
@@ -123,16 +122,8 @@ class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
   std::unique_ptr<FeatureMap> clone() const override { return std::make_unique<MomentsMap>(*this); }
 
   void declare(settings::Keys& keys) override {
-    // The lift's own keys are there once it is known: `lift` stands before them.
-    std::vector<std::string> known = names_of(lift_kinds());
-    known.insert(known.begin(), kAuto);
-    keys.word(
-        "lift", known, "what is squared; auto: what is natural for the records",
-        [this](const std::string& name) {
-          lift_name_ = name;
-          lift_ = name == kAuto ? nullptr : make_lift(name);
-        },
-        [this] { return lift_name_; });
+    declare_lift(keys, LiftsOf::kAll, "what is squared; auto: what is natural for the records", lift_name_,
+                 lift_);
     keys.number("offset", offset_, {0, 1e6},
                 "the constant beside the coefficients; 0: by the records' size and the noise");
     keys.count("bits", bits_, kLeastBits, kMostBits, "of the integers that are squared");
@@ -141,22 +132,11 @@ class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
 
   void tell_further_keys(
       const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell) const override {
-    for (const LiftKind& kind : lift_kinds()) {
-      const std::unique_ptr<Lift> lift = kind.make();
-      settings::Keys keys("map.NAME", settings::Stage::kRelease);
-      lift->declare(keys);
-      tell(fmt::format("lift = \"{}\": {}", kind.name, kind.summary), keys.take());
-    }
+    tell_lift_keys(LiftsOf::kAll, tell);
   }
 
   void prepare(const schema::Schema& schema) override {
-    if (lift_) return;
-    for (const LiftKind& kind : lift_kinds()) {
-      std::unique_ptr<Lift> candidate = kind.make();
-      if (!candidate->is_natural_for(schema)) continue;
-      lift_ = std::move(candidate);
-      return;
-    }
+    if (!lift_) lift_ = natural_lift(LiftsOf::kAll, schema);
   }
   void choose_sizes(const schema::Schema& schema, double noise) override {
     if (lift_) offset_ = lift_->choose_sizes(schema, noise, offset_);
@@ -282,11 +262,9 @@ class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
   }
 
  private:
-  static constexpr const char* kAuto = "auto";
-
   std::size_t order() const { return 1 + lift_->coefficients(); }
 
-  std::string lift_name_ = kAuto;
+  std::string lift_name_ = kLiftLeftOpen;
   std::unique_ptr<Lift> lift_;  ///< null: left open
   double offset_ = 0.0;         ///< c0; 0: left open
   int bits_ = 16;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "muffle/core/error.hpp"
 #include "muffle/features/stepped.hpp"
@@ -30,15 +29,6 @@ const NamedMap* find_round(const std::vector<NamedMap>& maps, const std::string&
   return at == maps.end() ? nullptr : &*at;
 }
 
-/// m, where it is private by the counts of the first round; where noise leaves none, 1: nothing of use can be
-/// learned then.
-double records_in(const release::Artifact& a) {
-  if (a.adjacency == privacy::Adjacency::kReplaceOne) return static_cast<double>(a.records);
-  const std::optional<release::NoisyCounts> noisy = release::noisy_counts(a);
-  require(noisy.has_value(), "a release tells neither its number of records nor counts: a bug in muffle.");
-  return std::max(1.0, std::accumulate(noisy->counts.begin(), noisy->counts.end(), 0.0));
-}
-
 /// A round's noisy sums, divided by the number of records.
 std::vector<double> mean_of(const release::Artifact& a, const NamedMap& map, double records) {
   const auto b = static_cast<std::size_t>(&map - a.maps.data());
@@ -50,15 +40,21 @@ std::vector<double> mean_of(const release::Artifact& a, const NamedMap& map, dou
   return out;
 }
 
-/// Of the rounds 1 to `rounds` of the map NAME.
+/// Of the rounds 1 to `rounds` of the map NAME. @throws ProtocolError  one is not in the release.
 std::vector<std::vector<double>> means_of(const release::Artifact& a, const std::string& name,
                                           std::size_t rounds) {
   std::vector<std::vector<double>> out;
   if (rounds == 0) return out;
-  const double records = records_in(a);
+  // Where noise leaves none, 1: nothing of use can be learned then.
+  const double records = std::max(1.0, release::believed_records(a));
   for (std::size_t round = 1; round <= rounds; ++round) {
     const NamedMap* const map = find_round(a.maps, name, round);
-    require(map != nullptr, "a round of a map was not released before the next one: a bug in muffle.");
+    if (map == nullptr)
+      throw ProtocolError(
+          fmt::format("the release has no map {}, one of the rounds that its map says it has: it is not "
+                      "whole. Ask whoever "
+                      "made it for the file again.",
+                      name_of_round(name, round)));
     out.push_back(mean_of(a, *map, records));
   }
   return out;

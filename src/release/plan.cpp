@@ -23,6 +23,10 @@ std::uint64_t most_records(const ReleasePlan& plan) {
 void check_maps(const ReleasePlan& plan) {
   if (plan.maps.empty())
     throw ConfigError("there is no feature map, so nothing would be released: write a section [map.NAME]");
+  if (plan.maps.size() > kMostMaps)
+    throw ConfigError(fmt::format(
+        "there are {} feature maps, each round's by itself, and a release holds {}: use fewer maps or rounds",
+        plan.maps.size(), kMostMaps));
   std::size_t proxies = 0, matched = 0;
   for (const features::NamedMap& map : plan.maps) {
     if (!features::is_map_name(map.name))

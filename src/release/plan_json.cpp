@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxMaps = 128, kMaxRuns = 16;
+constexpr std::size_t kMaxRuns = 16;
 constexpr char kMechanism[] = "rounded Gaussian on the integer lattice";
 
 const char* name_of(features::MapRole role) { return role == features::MapRole::kProxy ? "proxy" : "match"; }
@@ -160,7 +160,7 @@ ReleasePlan read_plan(const JsonFields& f) {
   ReleasePlan plan;
   plan.schema = schema::read_schema(f.object("schema"));
   plan.lattice.bits = static_cast<int>(f.integer("lattice_bits", 8, 24));
-  for (const JsonFields& entry : f.objects("maps", kMaxMaps)) read_map(entry, plan);
+  for (const JsonFields& entry : f.objects("maps", kMostMaps)) read_map(entry, plan);
   read_counts(f.object("counts"), plan);
   plan.records = f.integer("records", 0, std::uint64_t{1} << 62);
   read_privacy(f.object("privacy"), plan);

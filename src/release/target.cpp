@@ -111,17 +111,12 @@ std::vector<double> class_share(const Artifact& a) {
   return share;
 }
 
-namespace {
-
-/// m, where it is private by the released counts: that may be anything.
 double believed_records(const Artifact& a) {
   if (a.adjacency == privacy::Adjacency::kReplaceOne) return static_cast<double>(a.records);
   const auto noisy = noisy_counts(a);
   require(noisy.has_value(), "a release tells neither its number of records nor counts: a bug in muffle.");
   return std::accumulate(noisy->counts.begin(), noisy->counts.end(), 0.0);
 }
-
-}  // namespace
 
 double records_of(const Artifact& a) {
   const double records = believed_records(a);

@@ -96,6 +96,22 @@ TEST(SteppedRounds, WherePrivateTheNumberOfRecordsIsThatOfTheNoisyCounts) {
   EXPECT_EQ(rounds_of(other)->outcome, Outcome::kFail) << "another count is another step";
 }
 
+TEST(SteppedRounds, MoreThanAReleaseHoldsAreRefusedBeforeAnythingIsSummed) {
+  test::SteppedRelease release = decoder_release(test::schema_of({1, 8, 12}, 3), "100");
+  EXPECT_EQ(release.plan().maps.size(), 101u);
+  release.maps.insert(release.maps.begin() + 1, release.maps.front());
+  release.maps[1].name = "decoder-b";
+  test::expect_error(ExitCode::kConfig, {"201 feature maps", "fewer maps or rounds"},
+                     [&] { (void)release.plan(); });
+}
+
+TEST(SteppedRounds, WhoTrainsOnAReleaseThatLacksARoundIsToldSo) {
+  Artifact a = decoder_release().whole();
+  EXPECT_TRUE(last_step(a));
+  std::erase_if(a.maps, [](const features::NamedMap& map) { return map.name == "decoder-3"; });
+  test::expect_error(ExitCode::kProtocol, {"no map decoder-3", "not whole"}, [&] { (void)last_step(a); });
+}
+
 TEST(SteppedRounds, WhatWasMadeOtherwiseIsFound) {
   const Artifact honest = decoder_release().whole();
   const auto fails = [&](const std::string& says, const std::function<void(Artifact&)>& forge) {

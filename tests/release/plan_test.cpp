@@ -106,6 +106,11 @@ TEST(ReleasePlan, ContradictionsAmongMapsAreRefused) {
           {rff("a"), rff("b", 8, MapRole::kProxy), rff("c", 8, MapRole::kProxy)});
   refused({"the only map", "proxy"}, {rff("a", 8, MapRole::kProxy)});
   refused({"two feature maps are named \"a\""}, {rff("a"), rff("b"), rff("a", 16)});
+  std::vector<features::NamedMap> many;
+  for (std::size_t b = 0; b <= kMostMaps; ++b) many.push_back(rff("m" + std::to_string(b)));
+  refused({"129 feature maps", "a release holds 128"}, many);
+  many.pop_back();
+  EXPECT_NO_THROW(make_plan(settings_of(many)));
   for (const char* name : {"", "A", "a b", "1a", "a.b", "\n"}) refused({"is no name"}, {rff(name)});
   refused({"weight is 0"}, {named("a", make_rff({.dims = 4, .features = 8}), 0.0)});
 }

@@ -31,7 +31,7 @@ std::shared_ptr<const features::FeatureMap> map_of_next_round(const release::Rel
                                                               const release::Artifact& so_far);
 
 /// Of a whole release: where its first map that goes on step by step has come to after all its rounds
-/// (features::SteppedFeatures). Null: it has none.
+/// (features::SteppedFeatures). Null: it has none. @throws ProtocolError  not all of its rounds are there.
 std::shared_ptr<const features::FeatureMap> last_step(const release::Artifact& artifact);
 
 /// For `muffle verify`: chooses again what every round counts, from the tables that the release says its

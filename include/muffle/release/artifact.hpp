@@ -109,7 +109,9 @@ std::optional<NoisyTotal> noisy_total(const Artifact& artifact);
 std::string few_records(const Artifact& artifact);
 /// C, sums to 1: by the noisy counts, negative ones as 0; all alike where they tell nothing.
 std::vector<double> class_share(const Artifact& artifact);
-/// m, or under add/remove-one the noisy counts' sum. @throws DataError  that is below one record.
+/// m, or under add/remove-one the noisy counts' sum, which may be anything.
+double believed_records(const Artifact& artifact);
+/// The same. @throws DataError  it is below one record.
 double records_of(const Artifact& artifact);
 
 /// What training weighs every map's mu~ = S~ / m by. With residuals r_c = mu~_c - mu_Q,c (mu_Q the mean

@@ -15,6 +15,9 @@
 
 namespace muffle::release {
 
+/// In one release, each round's by itself: as many as its file may hold.
+inline constexpr std::size_t kMostMaps = 128;
+
 /// Everything public that one release is made by: what is summed, where each number lies in the released
 /// vector, in which units, and with what noise. Built once (make_plan()), from public settings alone;
 /// embedding, the round, the release's file and its readers all go by it.
