@@ -9,4 +9,12 @@ std::vector<std::string> classifier_names() {
   };
 }
 
+std::vector<std::string> default_classifiers() {
+  return {
+#define MUFFLE_KIND(kind) #kind,
+#define MUFFLE_COSTLY_KIND(kind)
+#include "classifier_kinds.inc"
+  };
+}
+
 }  // namespace muffle::evaluate

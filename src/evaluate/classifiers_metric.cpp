@@ -25,6 +25,30 @@ FoundTable table_of(const ClassifierReport& report, const Fineness& of_own) {
   return table;
 }
 
+/// Accuracy by the number of synthetic records, where somebody asked for it.
+void add_sizes(const ClassifierReport& report, Findings& out) {
+  if (report.of_sizes.empty()) return;
+  FoundTable table{"accuracy, trained on the first so many synthetic records", {}, {}};
+  FoundSeries series{table.title, "synthetic records", {}, {}};
+  for (const Score& s : report.synthetic) {
+    table.columns.push_back(s.name);
+    series.lines.push_back({s.name, {}});
+  }
+  for (const auto& [records, scores] : report.of_sizes) {
+    const std::string name = std::to_string(records);
+    FoundTable::Row& row = table.rows.emplace_back();
+    row.name = name;
+    series.at.push_back(static_cast<double>(records));
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      row.cells.push_back(Fineness().share_cell(
+          scores[i].accuracy, {"classifiers", scores[i].name, "accuracy_by_records", name}));
+      series.lines[i].values.push_back(Fineness().share(scores[i].accuracy));
+    }
+  }
+  out.tables.push_back(std::move(table));
+  out.series.push_back(std::move(series));
+}
+
 /// Classifiers trained on synthetic records and tested on real ones.
 class ClassifiersMetric final : public Metric {
  public:
@@ -35,6 +59,11 @@ class ClassifiersMetric final : public Metric {
     constexpr std::int64_t kMany = std::int64_t{1} << 46;
     keys.names("classifiers", spec_.classifiers, classifier_names(), "trained on synthetic, tested on real");
     keys.flag("also_real", spec_.also_real, "the same classifiers trained on real records beside them");
+    keys.sizes("train_sizes", spec_.train_sizes,
+               "each once more on the first so many synthetic records, such as [1000, 10000]: accuracy by "
+               "their number");
+    keys.count("epochs", spec_.epochs, 0, 10000,
+               "passes over the training records; 0: each classifier's own");
     keys.count("train_limit", spec_.train_limit, 0, kMany, "only the first so many training records; 0: all");
     keys.count("seed", spec_.seed, 0, INT64_MAX, "seed of the classifiers");
   }
@@ -64,6 +93,7 @@ class ClassifiersMetric final : public Metric {
     const ClassifierReport report = evaluate_classifiers(subject, spec_);
     Findings out;
     out.tables.push_back(table_of(report, fineness_of_own(subject)));
+    add_sizes(report, out);
     if (!report.notes.empty()) out.facts["notes"] = report.notes;
     return out;
   }

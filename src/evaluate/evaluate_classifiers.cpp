@@ -19,10 +19,12 @@ constexpr std::size_t kTestBatch = 1000;
 
 /// One classifier to be trained and tested.
 struct Contestant {
-  Contestant(const ClassifierKind& its_kind, const TrainingSet& its_set, std::size_t classes)
-      : kind(&its_kind), set(&its_set), confusion(classes) {}
+  Contestant(const ClassifierKind& its_kind, const TrainingPlan& its_plan, const TrainingSet& its_set,
+             std::size_t classes)
+      : kind(&its_kind), plan(its_plan), set(&its_set), confusion(classes) {}
 
   const ClassifierKind* kind;
+  TrainingPlan plan;
   const TrainingSet* set;
   Classifier classifier;
   ConfusionMatrix confusion;
@@ -44,7 +46,7 @@ std::vector<const ClassifierKind*> applicable_kinds(const EvaluateSpec& spec, co
   }
   std::erase_if(kinds, [&](const ClassifierKind* kind) {
     if (kind->applies(schema)) return false;
-    notes.push_back(std::string(kind->name) + " is left out: it needs images of at least 3 x 3 pixels");
+    notes.push_back(fmt::format("{} is left out: it needs {}", kind->name, kind->needs));
     spdlog::info("evaluate: {}", notes.back());
     return true;
   });
@@ -58,23 +60,43 @@ void train_all(std::vector<Contestant>& contestants, const Subject& subject, std
                bool show_progress) {
   std::vector<Contestant*> order;
   for (Contestant& c : contestants) order.push_back(&c);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Contestant* a, const Contestant* b) { return a->kind > b->kind; });
+  std::stable_sort(order.begin(), order.end(), [](const Contestant* a, const Contestant* b) {
+    return a->kind->stream > b->kind->stream;
+  });
   std::uint64_t steps = 0, done = 0;
   for (const Contestant& c : contestants)
-    steps += training_steps(*c.kind, static_cast<std::uint64_t>(c.set->x.size(0)));
+    steps += training_steps(c.plan, static_cast<std::uint64_t>(c.set->x.size(0)));
   Progress progress("evaluate: training classifiers", steps, "steps",
                     show_progress && spdlog::should_log(spdlog::level::info));
   std::vector<std::function<void(const Heartbeat&)>> trainings;
   for (Contestant* c : order) {
     trainings.emplace_back([&subject, seed, c](const Heartbeat& heartbeat) {
-      c->classifier = train_classifier(*c->kind, *c->set, subject.test.schema, seed, heartbeat);
+      c->classifier = train_classifier(*c->kind, c->plan, *c->set, subject.test.schema, seed, heartbeat);
     });
   }
   run_side_by_side(trainings, subject.threads, [&] {
     beat(subject.heartbeat);
     progress.update(++done);
   });
+}
+
+/// The first so many records of a set, for each of the sizes, ascending, without those that there are not.
+std::vector<TrainingSet> first_of(const TrainingSet& set, std::vector<std::size_t> sizes,
+                                  std::vector<std::string>& notes) {
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  std::vector<TrainingSet> out;
+  for (const std::size_t size : sizes) {
+    const auto n = static_cast<std::int64_t>(size);
+    if (n <= set.x.size(0)) {
+      out.push_back({set.x.slice(0, 0, n), set.y.slice(0, 0, n)});
+    } else {
+      notes.push_back(fmt::format("evaluate.train_sizes: {} is left out, as there are {} synthetic records",
+                                  size, set.x.size(0)));
+      spdlog::info("evaluate: {}", notes.back());
+    }
+  }
+  return out;
 }
 
 /// One pass over the test records for all contestants; memory is one batch.
@@ -123,11 +145,15 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
     }
     sets.push_back(read_real(real_train, spec.train_limit, subject.heartbeat));
   }
+  const std::vector<TrainingSet> parts = first_of(sets.front(), spec.train_sizes, report.notes);
+  std::vector<const TrainingSet*> all;
+  for (const auto* some : {&sets, &parts}) {
+    for (const TrainingSet& set : *some) all.push_back(&set);
+  }
   std::vector<Contestant> contestants;
-  for (const TrainingSet& set : sets) {
-    for (const ClassifierKind* kind : kinds) {
-      contestants.emplace_back(*kind, set, schema.classes);
-    }
+  for (const TrainingSet* set : all) {
+    for (const ClassifierKind* kind : kinds)
+      contestants.emplace_back(*kind, plan_of(*kind, spec.epochs), *set, schema.classes);
   }
   const synth::ScopedThreads one_thread_each(1);
   // Without a public number of records (add/remove-one) the steps of those trained on them stay unsaid.
@@ -135,9 +161,17 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
   named_step("evaluate.train");
   train_all(contestants, subject, spec.seed, show_progress);
   test_all(*test_source, subject, contestants);
+  for (const TrainingSet& part : parts)
+    report.of_sizes.push_back({static_cast<std::size_t>(part.x.size(0)), {}});
   for (const Contestant& c : contestants) {
-    auto& scores = c.set == &sets.front() ? report.synthetic : report.real;
-    scores.push_back({std::string(c.kind->name), c.confusion.accuracy(), c.confusion.macro_f1()});
+    const Score score{std::string(c.kind->name), c.confusion.accuracy(), c.confusion.macro_f1()};
+    if (c.set == &sets.front()) {
+      report.synthetic.push_back(score);
+    } else if (c.set == &sets.back()) {
+      report.real.push_back(score);
+    } else {
+      report.of_sizes[static_cast<std::size_t>(c.set - parts.data())].scores.push_back(score);
+    }
   }
   return report;
 }

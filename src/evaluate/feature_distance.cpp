@@ -27,8 +27,9 @@ FeatureDistances feature_distances(const Subject& subject) {
   const TrainingSet synthetic = read_synthetic(subject.samples, schema, 0, subject.heartbeat);
   const TrainingSet train = read_real(subject.train, 0, subject.heartbeat);
   const synth::ScopedThreads one(1);
+  const ClassifierKind& kind = classifier_kind("cnn");
   const Classifier cnn =
-      train_classifier(classifier_kind("cnn"), train, schema, kSeed, [&] { beat(subject.heartbeat); });
+      train_classifier(kind, kind.plan, train, schema, kSeed, [&] { beat(subject.heartbeat); });
   const FrechetDistance distance(spread_of_records(
       subject.test, [&](const torch::Tensor& x) { return cnn.activations(x); }, subject.heartbeat));
   const auto to = [&](const TrainingSet& set) {

@@ -18,22 +18,30 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kClasses = 3, kSide = 9, kDims = kSide * kSide;
+constexpr std::size_t kClasses = 3, kSide = 9;
 
 /// Images of noise; with a signal, class c has a bright band in its own third of the rows. Labels go round.
-schema::Records images(std::size_t n, bool signal, std::uint32_t substream) {
+schema::Records images(std::size_t n, bool signal, std::uint32_t substream, std::size_t side = kSide) {
   const CounterStream stream(1, Stream::kTest, substream);
   schema::Records records;
-  records.shape = {1, kSide, kSide};
+  records.shape = {1, side, side};
+  const std::size_t dims = side * side;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t label = i % kClasses;
     records.labels.push_back(static_cast<std::uint8_t>(label));
-    for (std::size_t p = 0; p < kDims; ++p) {
-      const bool bright = signal && p / kSide / (kSide / kClasses) == label;
+    for (std::size_t p = 0; p < dims; ++p) {
+      const bool bright = signal && p / side / (side / kClasses) == label;
       records.bytes.push_back(
-          static_cast<std::uint8_t>(stream.below(i * kDims + p, 128) + (bright ? 100u : 0u)));
+          static_cast<std::uint8_t>(stream.below(i * dims + p, 128) + (bright ? 100u : 0u)));
     }
   }
+  return records;
+}
+/// Left and right exchanged.
+schema::Records mirrored(schema::Records records) {
+  for (auto row = records.bytes.begin(); row != records.bytes.end();
+       row += static_cast<std::ptrdiff_t>(records.shape[2]))
+    std::reverse(row, row + static_cast<std::ptrdiff_t>(records.shape[2]));
   return records;
 }
 
@@ -122,6 +130,55 @@ TEST_F(Classifiers, TrainLimitTakesTheFirstRecords) {
   EvaluateSpec limited = kLinearOnly;
   limited.train_limit = 300;
   EXPECT_GT(evaluate(made, test, limited).synthetic[0].accuracy, 0.95);
+}
+
+TEST_F(Classifiers, ResNet9LearnsWhatIsEasy) {
+  const EvaluateSpec spec{.classifiers = {"resnet9"}, .epochs = 12};
+  const auto report = evaluate(images(240, true, 0, 12), real("test", images(90, true, 1, 12)), spec);
+  ASSERT_EQ(report.synthetic.size(), 1u);
+  EXPECT_GT(report.synthetic[0].accuracy, 0.9);
+}
+
+/// A last batch of one record has no variance; one epoch of noise, so that what it says of an image is no
+/// matter of course.
+TEST_F(Classifiers, ResNet9SaysTheSameOfAnImageAndItsMirrorImage) {
+  const EvaluateSpec spec{.classifiers = {"resnet9"}, .epochs = 1};
+  const auto made = images(513, false, 0, 11), seen = images(60, false, 1, 11);
+  const Score once = evaluate(made, real("test", seen), spec).synthetic[0],
+              turned = evaluate(made, real("turned", mirrored(seen)), spec, {}, 1).synthetic[0];
+  EXPECT_GT(once.accuracy, 0.0);
+  EXPECT_EQ(once.accuracy, turned.accuracy);
+  EXPECT_EQ(once.macro_f1, turned.macro_f1);
+}
+
+TEST_F(Classifiers, ResNet9NeedsMorePixels) {
+  const EvaluateSpec spec{.classifiers = {"logistic_regression", "resnet9"}};
+  const auto report = evaluate(images(60, true, 0), real("test", images(60, true, 1)), spec);
+  EXPECT_EQ(report.synthetic.size(), 1u);
+  EXPECT_THAT(report.notes,
+              ::testing::ElementsAre("resnet9 is left out: it needs images of at least 11 x 11 pixels"));
+}
+
+TEST_F(Classifiers, AccuracyByTheNumberOfRecords) {
+  auto made = images(900, true, 0);
+  for (std::size_t i = 0; i < 600; ++i)  // the first records teach the wrong class
+    made.labels[i] = static_cast<std::uint8_t>((made.labels[i] + 1) % kClasses);
+  const auto test = real("test", images(300, true, 1));
+  EvaluateSpec spec = kLinearOnly;
+  spec.train_sizes = {600, 300, 300, 901};
+  const auto report = evaluate(made, test, spec);
+  ASSERT_EQ(report.of_sizes.size(), 2u);
+  EXPECT_EQ(report.of_sizes[0].records, 300u);
+  EXPECT_EQ(report.of_sizes[1].records, 600u);
+  for (const auto& [records, scores] : report.of_sizes) {
+    ASSERT_EQ(scores.size(), 1u);
+    EXPECT_LT(scores[0].accuracy, 0.1) << records;
+    EvaluateSpec limited = kLinearOnly;
+    limited.train_limit = records;
+    EXPECT_EQ(evaluate(made, test, limited).synthetic[0].accuracy, scores[0].accuracy) << records;
+  }
+  EXPECT_THAT(report.notes,
+              ::testing::ElementsAre(::testing::HasSubstr("901 is left out, as there are 900")));
 }
 
 TEST_F(Classifiers, FloatsAreScaledByTheSchemaAndTheCnnNeedsImages) {

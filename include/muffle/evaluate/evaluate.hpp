@@ -13,6 +13,8 @@ namespace muffle::evaluate {
 
 /// The names in the table of classifiers (classifiers.hpp).
 std::vector<std::string> classifier_names();
+/// Those that are trained unasked: without what takes hours on a processor.
+std::vector<std::string> default_classifiers();
 
 /// Channels of the CNN's last convolution.
 inline constexpr std::size_t kCnnChannels = 32;
@@ -24,10 +26,13 @@ inline std::size_t cnn_width(const schema::Schema& schema) {
 
 /// Which classifiers are trained, and on what.
 struct EvaluateSpec {
-  std::vector<std::string> classifiers = classifier_names();
+  std::vector<std::string> classifiers = default_classifiers();
   bool also_real = false;  ///< the same classifiers trained on real data beside it
   /// Use only the first so many synthetic (and real) training records; 0: all.
   std::uint64_t train_limit = 0;
+  /// Each classifier once more on the first so many synthetic records alone.
+  std::vector<std::size_t> train_sizes;
+  std::uint64_t epochs = 0;  ///< 0: each classifier's own plan
   std::uint64_t seed = 1;
 };
 
@@ -68,6 +73,11 @@ struct Score {
 struct ClassifierReport {
   std::vector<Score> synthetic;  ///< trained on synthetic records
   std::vector<Score> real;       ///< trained on real records, on request
+  struct OfSize {
+    std::size_t records = 0;
+    std::vector<Score> scores;
+  };
+  std::vector<OfSize> of_sizes;  ///< trained on so few synthetic records, on request; ascending
   /// What was left out and why, such as the CNN for records that are not images.
   std::vector<std::string> notes;
 };
