@@ -194,6 +194,28 @@ std::vector<Format::Part> CsvFormat::parts(const DataSpec& spec, int rank) const
   return out;
 }
 
+void CsvFormat::declare(settings::Keys& keys, DataSpec& s) const {
+  if (compressed_) return;  // both have them, and the plain one declares them
+  keys.choice<char>(
+      "separator", s.separator,
+      {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}, {"blank", kBlankSeparator}},
+      "between the fields of a CSV file; blank: any blanks and tabs");
+  keys.also(settings::Stage::kSample);  // samples are written as the records are
+  keys.flag("header", s.header,
+            "the first line of a CSV file names its columns, in any order; false: the schema's order");
+  keys.also(settings::Stage::kSample);
+  keys.text(
+      "comment", s.comment,
+      "one character: lines of a CSV file before its header that begin with it are passed over; empty: none. "
+      "Without a header: data.skip");
+  keys.count("skip", s.skip, 0, 1'000'000,
+             "lines at the beginning of a CSV file that are none of the table's");
+  keys.text(
+      "encoding", s.encoding,
+      "of a CSV file's text, by a name that iconv knows: utf-8, latin-1, windows-1252, utf-16, ...; samples "
+      "are UTF-8");
+}
+
 std::string CsvFormat::labels_problem(const DataSpec& spec) const {
   if (spec.labels.empty()) return {};
   return fmt::format("data.labels names a file, but data.format = \"{}\" has labels in a column", name());

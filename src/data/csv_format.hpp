@@ -22,6 +22,7 @@ class CsvFormat : public Format {
                          "all files that match";
   }
 
+  void declare(settings::Keys& keys, DataSpec& s) const override;
   std::string labels_problem(const DataSpec& spec) const override;
   bool holds_tables() const override { return true; }
   bool holds_plain() const override { return false; }

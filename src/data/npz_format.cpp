@@ -215,6 +215,13 @@ class NpzFormat final : public Format {
   }
 
   bool holds_tables() const override { return true; }
+  void declare(settings::Keys& keys, DataSpec& s) const override {
+    keys.texts("arrays", s.arrays, "[\"x_train\", \"y_train\"]",
+               "names of an .npz or HDF5 file's arrays: the records, and their labels (none if classes = 1)");
+    keys.choice<bool>("layout", s.channels_last, {{"channels-first", false}, {"channels-last", true}},
+                      "of an image in arrays and IDX files: channels x height x width, or height x width x "
+                      "channels; data.shape names the channels first in either");
+  }
   std::string labels_problem(const DataSpec& spec) const override {
     if (spec.schema.table) {
       return spec.labels.empty() ? "" : "data.labels names a file, but the label of a table is a column";

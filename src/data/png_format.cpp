@@ -129,6 +129,18 @@ class PngFormat final : public Format {
            "labels (data.labels); data.resize";
   }
 
+  void declare(settings::Keys& keys, DataSpec& s) const override {
+    keys.texts(
+        "class_names", s.class_names, "[\"cat\", \"dog\"]",
+        "of pictures: the classes' names, in the order of their labels, as folders or a table of labels "
+        "have them; empty: "
+        "their numbers");
+    keys.choice<Resize>("resize", s.resize,
+                        {{"none", Resize::kNone}, {"stretch", Resize::kStretch}, {"crop", Resize::kCrop}},
+                        "of pictures of another size than data.shape: an error; the mean over the area that "
+                        "each new pixel covers; or that of "
+                        "the largest part in the middle that has data.shape's proportions");
+  }
   std::string labels_problem(const DataSpec& spec) const override {
     std::set<std::string> names;  // as a folder's name is compared with them
     for (const std::string& name : spec.class_names) names.insert(schema::plain_text(name));

@@ -79,38 +79,7 @@ void declare(settings::Keys& keys, Settings& s) {
   keys.stage(kRelease);
   keys.text("features", s.features,
             "the files of records, by data.format; \"{rank}\" stands for the rank's number");
-  keys.choice<char>(
-      "separator", s.separator,
-      {{",", ','}, {";", ';'}, {"tab", '\t'}, {"\t", '\t'}, {"|", '|'}, {"blank", kBlankSeparator}},
-      "between the fields of a CSV file; blank: any blanks and tabs");
-  keys.also(kSample);  // samples are written as the records are
-  keys.flag("header", s.header,
-            "the first line of a CSV file names its columns, in any order; false: the schema's order");
-  keys.also(kSample);
-  keys.text(
-      "comment", s.comment,
-      "one character: lines of a CSV file before its header that begin with it are passed over; empty: none. "
-      "Without a header: data.skip");
-  keys.count("skip", s.skip, 0, 1'000'000,
-             "lines at the beginning of a CSV file that are none of the table's");
-  keys.text(
-      "encoding", s.encoding,
-      "of a CSV file's text, by a name that iconv knows: utf-8, latin-1, windows-1252, utf-16, ...; samples "
-      "are UTF-8");
-  keys.texts("arrays", s.arrays, "[\"x_train\", \"y_train\"]",
-             "names of an .npz or HDF5 file's arrays: the records, and their labels (none if classes = 1)");
-  keys.choice<bool>("layout", s.channels_last, {{"channels-first", false}, {"channels-last", true}},
-                    "of an image in arrays and IDX files: channels x height x width, or height x width x "
-                    "channels; data.shape names the channels first in either");
-  keys.texts("class_names", s.class_names, "[\"cat\", \"dog\"]",
-             "of pictures: the classes' names, in the order of their labels, as folders or a table of labels "
-             "have them; empty: "
-             "their numbers");
-  keys.choice<Resize>("resize", s.resize,
-                      {{"none", Resize::kNone}, {"stretch", Resize::kStretch}, {"crop", Resize::kCrop}},
-                      "of pictures of another size than data.shape: an error; the mean over the area that "
-                      "each new pixel covers; or that of "
-                      "the largest part in the middle that has data.shape's proportions");
+  for (const FormatKind& kind : format_kinds()) kind.format->declare(keys, s);
   keys.text("labels", s.labels, "labels; empty when classes = 1 or the format has them beside the records");
   keys.stage(kEvaluate);
   keys.text("test_features", s.test_features, "held-out real records, for evaluate alone");

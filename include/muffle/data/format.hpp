@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "muffle/core/settings.hpp"
 #include "muffle/data/source.hpp"
 #include "muffle/schema/records.hpp"
 
@@ -61,6 +62,9 @@ class Format : public schema::RecordFormat {
   /// One line, for help.
   virtual std::string_view summary() const = 0;
 
+  /// The keys of [data] that are its own, of the release stage. What several formats share the first of them
+  /// in the table declares.
+  virtual void declare(settings::Keys&, DataSpec&) const {}
   /// What is wrong with spec.labels, by itself; empty: nothing. By default labels are in a file of their own.
   virtual std::string labels_problem(const DataSpec& spec) const;
   /// Of tables, and of records that are none: its files can hold them.
