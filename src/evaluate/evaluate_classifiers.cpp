@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/heartbeat.hpp"
@@ -147,7 +148,7 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
   }
   const std::vector<TrainingSet> parts = first_of(sets.front(), spec.train_sizes, report.notes);
   std::vector<const TrainingSet*> all;
-  for (const auto* some : {&sets, &parts}) {
+  for (const auto* some : {&std::as_const(sets), &parts}) {
     for (const TrainingSet& set : *some) all.push_back(&set);
   }
   std::vector<Contestant> contestants;

@@ -311,14 +311,14 @@ TEST_F(Classifiers, RefuseRecordsOfAnotherKind) {
   auto broken = images(300, true, 0);
   broken.floats.assign(broken.bytes.begin(), broken.bytes.end());
   broken.bytes.clear();
-  broken.floats[5 * kDims] = std::numeric_limits<float>::quiet_NaN();
+  broken.floats[5 * kSide * kSide] = std::numeric_limits<float>::quiet_NaN();
   refuses(ExitCode::kData, {"samples.npz", "record 5", "finite"}, broken);
 }
 
 TEST_F(Classifiers, RefuseSettingsThatMakeNoSense) {
   const auto made = images(300, true, 0);
-  refuses(ExitCode::kConfig, {"random_forest", "\"logistic_regression\", \"mlp\" or \"cnn\""}, made,
-          {.classifiers = {"random_forest"}});
+  refuses(ExitCode::kConfig, {"random_forest", "\"logistic_regression\", \"mlp\", \"cnn\" or \"resnet9\""},
+          made, {.classifiers = {"random_forest"}});
   refuses(ExitCode::kConfig, {"mlp twice"}, made, {.classifiers = {"mlp", "mlp"}});
   refuses(ExitCode::kConfig, {"evaluate.classifiers is empty"}, made, {.classifiers = {}});
   auto unlabelled = real("test", images(30, true, 1));

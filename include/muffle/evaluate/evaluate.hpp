@@ -31,7 +31,7 @@ struct EvaluateSpec {
   /// Use only the first so many synthetic (and real) training records; 0: all.
   std::uint64_t train_limit = 0;
   /// Each classifier once more on the first so many synthetic records alone.
-  std::vector<std::size_t> train_sizes;
+  std::vector<std::size_t> train_sizes = {};
   std::uint64_t epochs = 0;  ///< 0: each classifier's own plan
   std::uint64_t seed = 1;
 };
