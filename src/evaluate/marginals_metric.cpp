@@ -113,6 +113,11 @@ class MarginalsMetric final : public Metric {
     numbers(subject, samples, names, fine, noise ? &*noise : nullptr, out);
     add_number_findings(subject, samples, names, fine, out);
     out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
+    if (noise) {
+      out.sentences.emplace_back(
+          "Of noise alone: what the release's noise does to the counts of a column or pair, before the model "
+          "smooths them. Of a pair that is counted in many cells it is more than the model lets through.");
+    }
     return out;
   }
 

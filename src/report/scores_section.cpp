@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "charts.hpp"
 #include "sections.hpp"
@@ -13,6 +14,33 @@ constexpr std::size_t kMostFindingRows = 30, kMostSeries = 24, kMostPoints = 200
 std::string cell(const nlohmann::json& value) {
   if (value.is_number_float()) return fmt::format("{:.5g}", value.get<double>());
   return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// Shares of one column, cut where their zeros end, have as many decimals as the longest. Others stay: they
+/// are told to so many significant digits. @param rows  of findings, as many as the table has
+void align_shares(const nlohmann::json& rows, std::vector<std::vector<std::string>>& cells) {
+  for (std::size_t column = 0;; ++column) {
+    std::size_t decimals = 0;
+    std::vector<std::string*> shares;
+    bool there = false, all = true;
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+      if (column >= cells[r].size()) continue;
+      there = true;
+      const nlohmann::json& value = rows[r][column];
+      if (!value.is_number_float()) continue;
+      std::string& text = cells[r][column];
+      all = all && std::fabs(value.get<double>()) <= 1 && text.find('e') == std::string::npos;
+      const std::size_t point = text.find('.');
+      if (point != std::string::npos) decimals = std::max(decimals, text.size() - point - 1);
+      shares.push_back(&text);
+    }
+    if (!there) return;
+    if (!all || decimals == 0) continue;
+    for (std::string* text : shares) {
+      if (text->find('.') == std::string::npos) *text += '.';
+      text->append(decimals + text->find('.') + 1 - text->size(), '0');
+    }
+  }
 }
 
 /// One table of metrics.json's "findings": whatever else stands there is passed over.
@@ -28,6 +56,7 @@ void add_table(const nlohmann::json& json, Page& page) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     for (const nlohmann::json& value : row) cells.push_back(cell(value));
   }
+  align_shares(*rows, table.rows);
   page.table(table);
   if (table.rows.size() < rows->size())
     page.note(fmt::format("The first {} of {} rows; metrics.json has all of them.", table.rows.size(),

@@ -66,6 +66,18 @@ TEST_F(SummaryTest, ImagesAreJudgedBetweenGuessesAndRealOnes) {
   EXPECT_FALSE(is_bad("97 % of the way"));
 }
 
+TEST_F(SummaryTest, SharesOfOneColumnHaveEquallyManyDecimals) {
+  m_.samples.emplace();
+  real_.metrics = nlohmann::json::parse(R"({"findings": {"odd": {"tables": [{"title": "t",
+      "columns": ["share", "size", "known"],
+      "rows": [["a", 0.02, 4430.0, 1.0], ["b", 0.0333, 1.17, null], ["c", 1.0, 2, 0.5], ["d"]]}]}}})");
+  Page page;
+  private_scores(m_, real_, page);
+  for (const char* cell :
+       {">0.0200<", ">0.0333<", ">1.0000<", ">4430<", ">1.17<", ">2<", ">1.0<", ">0.5<", ">-<"})
+    EXPECT_NE(page.html().find(cell), std::string::npos) << cell << page.html();
+}
+
 TEST_F(SummaryTest, SingleColumnsCanBeBad) {
   real_.scores = scores(0.97, 0.90, 0.98);
   EXPECT_FALSE(is_bad("Single columns: 0.990"));
