@@ -16,6 +16,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/model/rounds.hpp"
+#include "muffle/release/plan_json.hpp"
 
 extern char** environ;
 
@@ -507,6 +508,21 @@ release::ReleaseSettings release_settings(const Config& c) {
   std::vector<features::NamedMap> maps = c.features.resolved(schema);
   return model::in_rounds({std::move(schema), c.features.lattice, std::move(maps), c.privacy,
                            c.release_counts, c.data.records, c.data.expected_records});
+}
+
+bool goes_by_guess(const Config& config, std::uint64_t records) {
+  if (config.data.expected_records > 0 || config.data.records > 0) return false;
+  Config told = config;
+  told.data.expected_records = records;
+  return release::plan_hash(release::make_plan(release_settings(told))) != release::plan_hash(config.plan);
+}
+
+std::string without_a_guess(const Config& config) {
+  constexpr std::uint64_t kFew = 1000;
+  if (!goes_by_guess(config, kFew)) return {};
+  return "data.expected_records is not set: how the label is counted, the shares of rounds and what bins are "
+         "learned with are those of very many records, which costs a table of few much (pairs of columns up "
+         "to .07). A public guess of their number will do; a wrong one costs quality alone";
 }
 
 std::map<std::string, std::string> flatten(const Config& config) {

@@ -37,6 +37,7 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
         "m is private under add/remove-one adjacency: give data.expected_records, or --records, with a "
         "public guess of it to see signal and noise");
   }
+  if (std::string unguided = without_a_guess(c); !unguided.empty()) out.push_back(std::move(unguided));
   for (std::string& doubt : release::doubts(c.plan, plan.maps, plan.count_noise, plan.records))
     out.push_back(std::move(doubt));
   if (c.privacy.adjacency == privacy::Adjacency::kReplaceOne && c.release_counts &&
@@ -44,15 +45,6 @@ std::vector<std::string> warnings(const Config& c, const JobPlan& plan) {
     out.push_back(
         "class counts are released, but samples do not use them: sample.labels = \"released-counts\" does");
   return out;
-}
-
-/// Whether the release would be another one, if it were told this guess of its private number of records: how
-/// a label is counted, the shares of rounds, what bins are learned with.
-bool goes_by_guess(const Config& config, std::uint64_t records) {
-  if (config.data.expected_records > 0 || config.data.records > 0) return false;
-  Config told = config;
-  told.data.expected_records = records;
-  return release::plan_hash(release::make_plan(release_settings(told))) != release::plan_hash(config.plan);
 }
 
 /// The keys that would follow from the noise were m public and `records`, or from the guess, with their

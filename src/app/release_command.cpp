@@ -128,6 +128,8 @@ void note_files(Context& context, const release::ReleaseOrder& order) {
 void say_outlook(const Config& config) {
   if (const std::string label = label_as_column(config.plan); !label.empty())
     spdlog::info("the label '{}' is counted like any other column (data.label_as)", printable(label));
+  if (const std::string unguided = without_a_guess(config); !unguided.empty())
+    spdlog::warn("release: {}", unguided);
   if (config.data.records == 0) return;
   for (const release::MapForecast& map :
        release::forecast(config.plan, {}, static_cast<double>(config.data.records))) {

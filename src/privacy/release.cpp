@@ -55,7 +55,7 @@ void PrivacySpec::declare(settings::Keys& keys) {
   keys.count(
       "rounds", rounds, 0, static_cast<std::int64_t>(kMostRoundsOfCounts),
       "of counts of tables: rounds that share one charge; later ones count what the noisy numbers before "
-      "them suggest; 0: as many as pay");
+      "them suggest; 0: as many as pay; learned bins take two at least");
   keys.add({.name = "person_spans",
             .stage = settings::Stage::kRelease,
             .help =

@@ -4,7 +4,7 @@
 unseen_tables.py MUFFLE TABLES OUT [--releases 3] [--rows loans-1 admissions-1 ...] [--rounds 0] [--equal-bins 16] [--people 5 [--law]]
 TABLES has loans, actg175 and admissions as X.csv.gz, X-heldout.csv.gz and X.toml, and icd_by_ward.csv. OUT keeps every run. Needs `pip install sdmetrics`.
 Of hospital stays the schema says, besides what admissions.toml has: a discharge is 0 to 150 days after its admission (the bounds that the file
-has of `los_days`), `los_days` and `age` follow from dates, wards have the diagnoses of icd_by_ward.csv. Of loans: sub-grades give grades.
+has of `los_days`), `los_days` and `age` follow from dates, nobody is born after an admission, wards have the diagnoses of icd_by_ward.csv. Of loans: sub-grades give grades.
 --people Q [--law]: of each patient at most Q stays count; with --law how many have how many is released, and measured.
 --equal-bins N: the default before bins were learned, N equal bins for every number, date and time; schemas as they lie in TABLES.
 """
@@ -56,6 +56,7 @@ def said_more(name, schema, tables):
         schema = column_edited(schema, "los_days", derived("days(discharged - admitted)"))
         schema = column_edited(schema, "age", derived("years(admitted - birth_date)"))
         schema = re.sub(r"(?s)\[\[constraints\]\].*", "", schema)  # since says it
+        schema += '[[constraints]]\nkind = "compare"\nleft = "birth_date"\nop = "<="\nright = "admitted"\n\n'
         return schema + f'[[combinations]]\ncolumns = ["ward", "icd10"]\nfile = "{tables / "icd_by_ward.csv"}"\n'
     return schema
 
@@ -123,7 +124,7 @@ def broken(name, rows, args):
         birth = datetime.fromisoformat(r["birth_date"])
         age = in_.year - birth.year - ((in_.month, in_.day) < (birth.month, birth.day))
         nights = str((out.date() - in_.date()).days) if out else ""
-        bad += (r["ward"], r["icd10"]) not in known or (out is not None and out < in_) or nights != r["los_days"] or str(age) != r["age"]
+        bad += (r["ward"], r["icd10"]) not in known or (out is not None and out < in_) or nights != r["los_days"] or str(age) != r["age"] or age < 0
     return bad
 
 

@@ -125,6 +125,12 @@ schema::Schema released_schema(const Config& config);
 std::string label_as_column(const release::ReleasePlan& plan);
 /// release::ReleaseSettings of a configuration. @throws ConfigError.
 release::ReleaseSettings release_settings(const Config& config);
+/// Whether the release would be another one, if it were told this guess of its private number of records: how
+/// a label is counted, the shares of rounds, what bins are learned with.
+bool goes_by_guess(const Config& config, std::uint64_t records);
+/// What is to be said where a private number of records has no guess that the release would go by; empty:
+/// nothing. From public numbers alone.
+std::string without_a_guess(const Config& config);
 /// MUFFLE_* variables of this process's environment that name a key (MUFFLE_SECTION__KEY), or a section at
 /// least (MUFFLE_SECTION_KEY: load_config refuses them).
 std::map<std::string, std::string> environment_settings();
