@@ -120,7 +120,7 @@ constexpr ClassifierKind cnn_kind{"cnn",           2,           {3, 100, 3e-3, 1
                                   cnn_activations, cnn_applies, "images of at least 3 x 3 pixels"};
 constexpr ClassifierKind resnet9_kind{"resnet9",
                                       3,
-                                      {24, 512, 0.5, 5e-4, 0, 5.0 / 24.0, 0.9, 0.1},
+                                      {24, 512, 0.5, 5e-4, 0, 24.0 / 5.0, 0.9, 0.1},
                                       resnet9_shapes,
                                       resnet9_activations,
                                       resnet9_applies,
@@ -208,7 +208,7 @@ Tensor shown(const ClassifierKind& kind, const schema::Schema& schema, const Ten
 }
 
 double learning_rate(const TrainingPlan& plan, std::int64_t step, std::int64_t steps) {
-  const double warm_up = std::max(1.0, plan.warm_up * static_cast<double>(steps));
+  const double warm_up = std::max(1.0, static_cast<double>(steps) / plan.parts);
   const double rising = (static_cast<double>(step) + 1.0) / warm_up;
   const double falling = 1.0 - static_cast<double>(step) / static_cast<double>(steps);
   return plan.learning_rate * std::min(rising, falling);

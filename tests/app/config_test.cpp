@@ -216,6 +216,14 @@ TEST_F(TableConfigTest, TheLabelOfFewRecordsIsReleasedAsAColumn) {
   const std::string add_remove = "privacy.adjacency=add-remove-one";
   EXPECT_EQ(label_in({add_remove, "data.records=0", "data.expected_records=100"}), "ill");
   EXPECT_EQ(label_in({add_remove, "data.records=0"}), "");
+  const auto said = [&](std::vector<std::string> set) {
+    return without_a_guess(load_config(sources(std::move(set)), {.release = true}));
+  };
+  EXPECT_THAT(said({add_remove, "data.records=0"}), ::testing::HasSubstr("data.expected_records is not set"));
+  EXPECT_EQ(said({add_remove, "data.records=0", "data.expected_records=100"}), "");
+  EXPECT_EQ(said({add_remove, "data.records=0", "map.more.kind=rff", "map.more.count=10"}), "")
+      << "nothing goes by it";
+  EXPECT_EQ(said({}), "") << "m is public";
   // Maps whose features are class by class as they were published.
   EXPECT_EQ(label_in({"map.more.kind=rff", "map.more.count=10"}), "");
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
+
+std::unique_ptr<Metric> make_table_classifiers_metric();
+
 namespace {
 
 constexpr const char* kTable = R"(
@@ -136,6 +140,21 @@ TEST_F(TableClassifiers, SayWhenTheyPredictOneClassOnly) {
   const auto report = evaluate(made, people(400, true, 1), only({"logistic_regression", "decision_tree"}));
   EXPECT_TRUE(report.synthetic[0].predicts_one_class);
   EXPECT_FALSE(report.synthetic[1].predicts_one_class);  // it learns the few by heart
+}
+
+TEST_F(TableClassifiers, AreNamedWhereTheyHardlyTellClassesApart) {
+  const auto said = [&](const std::string& samples, const std::string& test) {
+    const data::DataSpec held_out = file("test.csv", test);
+    file("samples.csv", samples);
+    return make_table_classifiers_metric()
+        ->score({folder_ / "samples.csv", held_out, file("train.csv", ""), 3, {}})
+        .sentences;
+  };
+  EXPECT_TRUE(said(people(1000, true, 0), people(1000, true, 1)).empty());
+  const std::vector<std::string> near = said(people(1000, false, 0), people(2000, false, 1));
+  ASSERT_EQ(near.size(), 1u);
+  for (const char* part : {"Trained on synthetic records", "hardly tell the classes apart", "random_forest"})
+    EXPECT_NE(near[0].find(part), std::string::npos) << near[0];
 }
 
 TEST_F(TableClassifiers, GiveTheSameMeasuresForAnyThreadsAndOrder) {

@@ -37,10 +37,10 @@ TrainingSet read_real(const data::DataSpec& spec, std::uint64_t limit, const Hea
 struct TrainingPlan {
   std::int64_t epochs;
   std::int64_t batch;
-  double learning_rate;    ///< peak; rises over `warm_up` of the steps, then falls linearly to zero
+  double learning_rate;    ///< peak; rises in the first of `parts` of the steps, then falls linearly to zero
   double l2;               ///< per weight, not per bias; negative: 1 / n
   std::int64_t min_steps;  ///< small sets are passed over more often
-  double warm_up = 0.05;
+  double parts = 20.0;
   double momentum = 0.0;   ///< of stochastic gradient descent; 0: Adam
   double smoothing = 0.0;  ///< of labels: this share of each is spread over all classes
 };
