@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kRowsABatch = 4096;
 
 /// Of a column whose bins are learned, so many groups of its grid's cells are compared.
-constexpr std::size_t kMostGroups = 16;
 
 /// Which group each code of a feature is in; empty: the codes themselves.
 using Groups = std::vector<std::uint32_t>;
@@ -78,26 +77,6 @@ void count_rows(const Codes& rows, std::span<const std::size_t> columns, std::sp
   for (const std::size_t cell : at) ++cells[cell];
 }
 
-/// Groups of about a sixteenth of these counts each; what is more by itself is a group by itself.
-Groups groups_of(const std::vector<std::uint64_t>& counts, std::size_t bins) {
-  double all = 0;
-  for (std::size_t x = 0; x < bins; ++x) all += static_cast<double>(counts[x]);
-  const double enough = all / kMostGroups;
-  Groups out;
-  std::uint32_t group = 0;
-  double held = 0;
-  for (std::size_t x = 0; x < bins; ++x) {
-    const auto own = static_cast<double>(counts[x]);
-    if (held > 0 && group + 1 < kMostGroups && (held >= enough || own >= enough)) ++group, held = 0;
-    out.push_back(group);
-    held += own;
-  }
-  // Of the missing value the last code, as codes_of_columns() counts them.
-  const auto last = static_cast<std::uint32_t>(std::min(bins, kMostGroups));
-  if (counts.size() > bins) out.push_back(last);
-  return out;
-}
-
 /// Of the features: the grids' cells of columns whose bins are learned, grouped by these records. (They are
 /// the real ones: the distances that come of it are no more public than they were.)
 std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat& heartbeat) {
@@ -106,7 +85,7 @@ std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat&
   std::vector<Groups> out(features.size());
   if (std::none_of(features.begin(), features.end(), [&](std::size_t j) { return table.columns[j].learned; }))
     return out;
-  std::vector<std::vector<std::uint64_t>> counts;
+  std::vector<std::vector<double>> counts;
   for (const std::size_t j : features) counts.emplace_back(table.columns[j].codes());
   for_batches(real, out, heartbeat, [&](const Codes& batch) {
     for (std::size_t j = 0; j < features.size(); ++j) {
@@ -121,6 +100,24 @@ std::vector<Groups> compared_groups(const data::DataSpec& real, const Heartbeat&
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> groups_of(std::span<const double> counts, std::size_t bins) {
+  double all = 0;
+  for (std::size_t x = 0; x < bins; ++x) all += counts[x];
+  const double enough = all / kMostGroups;
+  std::vector<std::uint32_t> out;
+  std::uint32_t group = 0;
+  double held = 0;
+  for (std::size_t x = 0; x < bins; ++x) {
+    if (held > 0 && group + 1 < kMostGroups && (held >= enough || counts[x] >= enough)) ++group, held = 0;
+    out.push_back(group);
+    held += counts[x];
+  }
+  // Of the missing value the last code, as codes_of_columns() counts them.
+  const auto last = static_cast<std::uint32_t>(std::min(bins, kMostGroups));
+  if (counts.size() > bins) out.push_back(last);
+  return out;
+}
 
 std::vector<std::string> names_of_columns(const schema::Table& table) {
   std::vector<std::string> out;

@@ -39,4 +39,12 @@ std::vector<std::size_t> codes_of_columns(const schema::Schema& schema);
 double cells_of(std::span<const std::size_t> columns, std::span<const std::size_t> codes);
 inline constexpr std::size_t kMostCells = std::size_t{1} << 25;
 
+/// Cells of a column whose bins are learned are compared in so many groups at most,
+inline constexpr std::size_t kMostGroups = 16;
+/// of about equally many records each; what is more by itself is a group by itself.
+/// @param counts  of each code, 0 or more  @param bins  as many of them are bins; behind them the missing
+/// value
+/// @returns the group of each code
+std::vector<std::uint32_t> groups_of(std::span<const double> counts, std::size_t bins);
+
 }  // namespace muffle::evaluate

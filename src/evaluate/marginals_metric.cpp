@@ -103,26 +103,29 @@ class MarginalsMetric final : public Metric {
             fine.share_cell(mean_of(total_variation(subject.train, subject.test, sets, subject.heartbeat)),
                             {"marginals", under, "mean_tvd_of_real_test"}));
       row.cells.push_back(count_cell(sets.size(), {"marginals", under, "sets"}));
-      if (noise && size == 1) add_mean(noise->columns, "mean_tvd", row);
+      if (noise && size == 1) add_mean(tvd_of_columns(*noise), "mean_tvd", row);
+      if (noise && size == 2) add_mean(noise->pairs, "mean_tvd_of_pairs", row);
       means.rows.push_back(std::move(row));
       if (size <= 2) farthest.push_back(list(distances, names, size, fine, noise ? &*noise : nullptr));
     }
     FoundTable people = people_by_rows(subject, samples, fine, means);
     out.tables.push_back(std::move(means));
     if (!people.rows.empty()) out.tables.push_back(std::move(people));
-    numbers(subject, samples, names, fine, noise ? &*noise : nullptr, out);
-    add_number_findings(subject, samples, names, fine, out);
+    numbers(subject, samples, fine, noise ? &*noise : nullptr, out);
+    add_number_findings(subject, samples, fine, out);
     out.tables.insert(out.tables.end(), farthest.begin(), farthest.end());
     if (noise) {
       out.sentences.emplace_back(
           "Of noise alone: what the release's noise does to the counts of a column or pair, before the model "
-          "smooths them. Of a pair that is counted in many cells it is more than the model lets through.");
+          "smooths them; of a mean, over those that it counts. Of a pair that is counted in many cells it is "
+          "more than the model lets through.");
     }
     return out;
   }
 
  private:
   static constexpr std::size_t kMostSize = 8;
+  inline static const std::map<std::string, double> kNone;
 
   /// Of `key`, which may be in none of the release's tables. Public, so told to all digits.
   template <typename Key>
@@ -131,9 +134,21 @@ class MarginalsMetric final : public Metric {
     return found == noise.end() ? Cell{nullptr, "-", {}}
                                 : Fineness().share_cell(found->second, std::move(at));
   }
-  /// Of the columns that the release tells.
-  static void add_mean(const std::map<std::string, double>& noise, const std::string& field,
-                       FoundTable::Row& row) {
+  /// Of numbers whose bins are learned in the groups that they are compared in.
+  static std::map<std::string, double> tvd_of_columns(const NoiseAlone& noise) {
+    std::map<std::string, double> out = noise.columns;
+    for (const auto& [name, number] : noise.numbers) out[name] = number.tvd;
+    return out;
+  }
+  static std::map<std::string, double> of_numbers(const NoiseAlone& noise,
+                                                  double NoiseAlone::Number::*field) {
+    std::map<std::string, double> out;
+    for (const auto& [name, number] : noise.numbers) out[name] = number.*field;
+    return out;
+  }
+  /// Of what the release tells.
+  template <typename Key>
+  static void add_mean(const std::map<Key, double>& noise, const std::string& field, FoundTable::Row& row) {
     if (noise.empty()) return;
     double sum = 0;
     for (const auto& [name, one] : noise) sum += one;
@@ -195,9 +210,8 @@ class MarginalsMetric final : public Metric {
   }
 
   /// Numbers on their raw values, which no bins hide: their means, and each of them, the farthest first.
-  static void numbers(const Subject& subject, const data::DataSpec& samples,
-                      const std::vector<std::string>& names, const Fineness& fine, const NoiseAlone* noise,
-                      Findings& out) {
+  static void numbers(const Subject& subject, const data::DataSpec& samples, const Fineness& fine,
+                      const NoiseAlone* noise, Findings& out) {
     std::vector<RawDistance> all = raw_distances(subject.train, samples, subject.heartbeat);
     if (all.empty()) return;
     const RawDistance mean = mean_distance(all);
@@ -214,16 +228,21 @@ class MarginalsMetric final : public Metric {
       add(mean_distance(raw_distances(subject.train, subject.test, subject.heartbeat)), "_of_real_test");
     for (FoundTable::Row* row : {&ks, &area, &error}) {
       row->cells.push_back(count_cell(all.size()));
-      if (noise != nullptr && row == &ks) add_mean(noise->numbers, "mean_ks", *row);
+      if (noise != nullptr && row == &ks)
+        add_mean(of_numbers(*noise, &NoiseAlone::Number::ks), "mean_ks", *row);
+      if (noise != nullptr && row == &area)
+        add_mean(of_numbers(*noise, &NoiseAlone::Number::wasserstein), "mean_wasserstein", *row);
       out.tables.front().rows.push_back(std::move(*row));
     }
     for (RawDistance& d : all) d.ks = fine.share(d.ks);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ks > b.ks; });
     FoundTable table{"farthest numbers", {"KS", "Wasserstein", "error of the mean, in sd"}, {}, kMostWorst};
     const bool learned = noise != nullptr && !noise->numbers.empty();
-    if (learned) table.columns.emplace_back("KS of noise alone");
+    if (learned) table.columns.insert(table.columns.end(), {"KS of noise alone", "Wasserstein of it"});
+    const auto ks_of_noise = learned ? of_numbers(*noise, &NoiseAlone::Number::ks) : kNone,
+               area_of_noise = learned ? of_numbers(*noise, &NoiseAlone::Number::wasserstein) : kNone;
     for (const RawDistance& d : all) {
-      const std::string& name = names[d.column];
+      const std::string& name = d.column;
       table.rows.push_back(
           {name,
            {fine.share_cell(d.ks, {"marginals", "numbers", "columns", name, "ks"}),
@@ -231,7 +250,9 @@ class MarginalsMetric final : public Metric {
             fine.share_cell(d.mean_error, {"marginals", "numbers", "columns", name, "error_of_mean"})}});
       if (!learned) continue;
       table.rows.back().cells.push_back(
-          cell_of(noise->numbers, name, {"marginals", "numbers", "columns", name, "ks_of_noise_alone"}));
+          cell_of(ks_of_noise, name, {"marginals", "numbers", "columns", name, "ks_of_noise_alone"}));
+      table.rows.back().cells.push_back(cell_of(
+          area_of_noise, name, {"marginals", "numbers", "columns", name, "wasserstein_of_noise_alone"}));
     }
     out.tables.push_back(std::move(table));
   }
@@ -256,6 +277,7 @@ class MarginalsMetric final : public Metric {
                      [](const SetDistance& a, const SetDistance& b) { return a.tvd > b.tvd; });
     FoundTable table{size == 1 ? "farthest columns" : "farthest pairs", {"total variation"}, {}, kMostWorst};
     if (noise != nullptr) table.columns.emplace_back("of noise alone");
+    const std::map<std::string, double> of_columns = noise != nullptr ? tvd_of_columns(*noise) : kNone;
     for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) {
       const auto& columns = all[i].columns;
       const std::string name = size == 1 ? names[columns[0]] : names[columns[0]] + " x " + names[columns[1]];
@@ -264,7 +286,7 @@ class MarginalsMetric final : public Metric {
       if (noise == nullptr) continue;
       const std::string under = size == 1 ? "columns" : "pairs";
       table.rows.back().cells.push_back(
-          size == 1 ? cell_of(noise->columns, name, {"marginals", "noise_alone", under, name})
+          size == 1 ? cell_of(of_columns, name, {"marginals", "noise_alone", under, name})
                     : cell_of(noise->pairs, std::pair(names[columns[0]], names[columns[1]]),
                               {"marginals", "noise_alone", under, name}));
     }

@@ -35,8 +35,9 @@ Ranking rank_scores(std::span<const double> scores, std::span<const bool> positi
 }
 
 std::span<const MeasureName> measure_names() {
-  static constexpr std::array<MeasureName, 6> kNames{{{"accuracy", &Measures::accuracy},
+  static constexpr std::array<MeasureName, 7> kNames{{{"accuracy", &Measures::accuracy},
                                                       {"macro_f1", &Measures::macro_f1},
+                                                      {"weighted_f1", &Measures::weighted_f1},
                                                       {"roc_auc", &Measures::roc_auc},
                                                       {"pr_auc", &Measures::pr_auc},
                                                       {"roc_auc_hard", &Measures::roc_auc_hard},
@@ -56,7 +57,9 @@ Measures measure(std::span<const std::int32_t> truth, std::span<const double> sc
     predicted[i] = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
     confusion.add(static_cast<std::size_t>(truth[i]), predicted[i]);
   }
-  Measures out{.accuracy = confusion.accuracy(), .macro_f1 = confusion.macro_f1()};
+  Measures out{.accuracy = confusion.accuracy(),
+               .macro_f1 = confusion.macro_f1(),
+               .weighted_f1 = confusion.weighted_f1()};
   const std::size_t first = classes == 2 ? 1 : 0;
   const double share = 1.0 / static_cast<double>(classes - first);
   std::vector<double> score(n), hard(n);

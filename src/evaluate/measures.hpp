@@ -22,6 +22,7 @@ Ranking rank_scores(std::span<const double> scores, std::span<const bool> positi
 struct Measures {
   double accuracy = 0.0;
   double macro_f1 = 0.0;      ///< ConfusionMatrix::macro_f1()
+  double weighted_f1 = 0.0;   ///< ConfusionMatrix::weighted_f1()
   double roc_auc = 0.0;       ///< of the scores
   double pr_auc = 0.0;        ///< their average precision
   double roc_auc_hard = 0.0;  ///< of the predicted labels, 0 or 1

@@ -60,6 +60,29 @@ class Pairs {
   std::map<std::pair<std::size_t, std::size_t>, Counted> best_;
 };
 
+/// Of a number whose bins are learned.
+NoiseAlone::Number of_number(const release::NoisyTree& tree, const schema::Column& column, double records) {
+  const release::NoisyTree::Reach reach = tree.reach(column.edges);
+  NoiseAlone::Number out{reach.mean, reach.area, 0.0};
+  std::vector<double> cells(tree.cells());
+  double before = 0;
+  const std::vector<double> known = tree.distribution();
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    cells[c] = std::max(0.0, known[c] - before);
+    before = known[c];
+  }
+  const std::vector<std::uint32_t> groups = groups_of(cells, cells.size());
+  for (std::size_t first = 0; first < groups.size();) {
+    std::size_t last = first;
+    while (last < groups.size() && groups[last] == groups[first]) ++last;
+    out.tvd += displaced(1.0, tree.range(first, last).sigma, records);
+    first = last;
+  }
+  if (column.missing) out.tvd += displaced(1.0, tree.missing().sigma, records);
+  out.tvd = std::min(1.0, out.tvd);
+  return out;
+}
+
 }  // namespace
 
 std::optional<NoiseAlone> noise_alone(const std::filesystem::path& release) {
@@ -75,13 +98,15 @@ std::optional<NoiseAlone> noise_alone(const std::filesystem::path& release) {
   } catch (const ProtocolError&) {  // of another muffle
     return std::nullopt;
   }
-  std::vector<std::string> names = names_of_columns(schema::with_rows_not_counted(*a.schema.table));
+  const schema::Table& table = *a.schema.table;
+  const std::vector<std::size_t> features = table.features();
+  std::vector<std::string> names = names_of_columns(schema::with_rows_not_counted(table));
   const std::vector<release::NoisyMargin> margins = release::noisy_margins(tables, a.schema);
   NoiseAlone out;
   for (std::size_t j = 0; j < margins.size() && j < names.size(); ++j) {
     if (margins[j].counts.empty()) continue;
     if (margins[j].tree) {
-      out.numbers[names[j]] = margins[j].tree->reach().mean;
+      out.numbers[names[j]] = of_number(*margins[j].tree, table.columns[features[j]], tables.records);
     } else {
       const std::set<std::uint32_t> groups(margins[j].group.begin(), margins[j].group.end());
       out.columns[names[j]] = displaced(static_cast<double>(groups.size()), margins[j].sigma, tables.records);

@@ -12,7 +12,13 @@ namespace muffle::evaluate {
 /// best that samples can be expected to come near, but for what a model guesses. Public.
 struct NoiseAlone {
   std::map<std::string, double> columns;  ///< total variation, in the groups that were counted
-  std::map<std::string, double> numbers;  ///< of learned bins: Kolmogorov and Smirnov's distance
+  /// Of learned bins, on the numbers' own values.
+  struct Number {
+    double ks = 0.0;           ///< Kolmogorov and Smirnov's distance
+    double wasserstein = 0.0;  ///< over the bounds
+    double tvd = 0.0;          ///< total variation, in kMostGroups groups of about equally many records
+  };
+  std::map<std::string, Number> numbers;
   /// Total variation, in the groups that were counted; the earlier column first, the label last.
   std::map<std::pair<std::string, std::string>, double> pairs;
 };

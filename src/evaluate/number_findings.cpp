@@ -51,7 +51,7 @@ struct InOrder {
 
 /// Synthetic and real, side by side: mean, deviation, quantiles.
 FoundTable table_of_numbers(const std::vector<NumberColumn>& numbers, const Values& made, const Values& real,
-                            const std::vector<std::string>& names, const Fineness& fine) {
+                            const Fineness& fine) {
   FoundTable table{"numbers", {}, {}, 0};
   for (const char* what : {"mean", "deviation", kQuantileNames[0], kQuantileNames[1], kQuantileNames[2]}) {
     table.columns.emplace_back(what);
@@ -60,7 +60,7 @@ FoundTable table_of_numbers(const std::vector<NumberColumn>& numbers, const Valu
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     const InOrder ours(made[k]), theirs(real[k]);
     if (numbers[k].text.column().is_temporal() || ours.sorted.empty() || theirs.sorted.empty()) continue;
-    const std::string& name = names[numbers[k].at];
+    const std::string& name = numbers[k].name();
     FoundTable::Row row{name, {}};
     const auto add = [&](double synthetic, double of_real, const std::string& field) {
       row.cells.push_back(fine.number_cell(synthetic, {"marginals", "numbers", "columns", name, field}));
@@ -95,8 +95,7 @@ double mean_difference(const std::vector<double>& one, const std::vector<double>
 }
 
 void add_rank_correlations(const std::vector<NumberColumn>& numbers, const Values& made, const Values& real,
-                           const std::optional<Values>& held_out, const std::vector<std::string>& names,
-                           const Fineness& fine, Findings& out) {
+                           const std::optional<Values>& held_out, const Fineness& fine, Findings& out) {
   const std::vector<double> of_made = correlations(made), of_real = correlations(real);
   if (of_made.empty()) return;
   FoundTable::Row mean{"rank correlations", {}};
@@ -119,7 +118,7 @@ void add_rank_correlations(const std::vector<NumberColumn>& numbers, const Value
   std::size_t pair = 0;
   for (std::size_t a = 0; a < numbers.size(); ++a) {
     for (std::size_t b = a + 1; b < numbers.size(); ++b, ++pair)  // rounded, so that their order says no more
-      all.push_back({names[numbers[a].at] + " x " + names[numbers[b].at], fine.share(of_made[pair]),
+      all.push_back({numbers[a].name() + " x " + numbers[b].name(), fine.share(of_made[pair]),
                      fine.share(of_real[pair])});
   }
   std::stable_sort(all.begin(), all.end(),
@@ -159,8 +158,8 @@ std::optional<FoundSeries> distribution_functions(const std::string& name, const
 
 }  // namespace
 
-void add_number_findings(const Subject& subject, const data::DataSpec& samples,
-                         const std::vector<std::string>& names, const Fineness& fine, Findings& out) {
+void add_number_findings(const Subject& subject, const data::DataSpec& samples, const Fineness& fine,
+                         Findings& out) {
   std::vector<NumberColumn> numbers = numbers_of(*subject.train.schema.table);
   if (numbers.size() > kMostNumbers) numbers.erase(numbers.begin() + kMostNumbers, numbers.end());
   if (numbers.empty()) return;
@@ -170,12 +169,12 @@ void add_number_findings(const Subject& subject, const data::DataSpec& samples,
   const Values real = read(subject.train), made = read(samples);
   const std::optional<Values> held_out =
       subject.test.features.empty() ? std::nullopt : std::optional(read(subject.test));
-  add_rank_correlations(numbers, made, real, held_out, names, fine, out);
-  if (FoundTable table = table_of_numbers(numbers, made, real, names, fine); !table.rows.empty())
+  add_rank_correlations(numbers, made, real, held_out, fine, out);
+  if (FoundTable table = table_of_numbers(numbers, made, real, fine); !table.rows.empty())
     out.tables.push_back(std::move(table));
   if (subject.m_is_private()) return;
   for (std::size_t k = 0; k < numbers.size(); ++k) {
-    auto curves = distribution_functions(names[numbers[k].at], made[k], real[k],
+    auto curves = distribution_functions(numbers[k].name(), made[k], real[k],
                                          held_out ? &(*held_out)[k] : nullptr, fine);
     if (curves) out.series.push_back(std::move(*curves));
   }

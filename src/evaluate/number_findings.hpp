@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "muffle/data/source.hpp"
 #include "rounded.hpp"
 
@@ -12,8 +9,7 @@ namespace muffle::evaluate {
 /// evenly spread. Adds the tables of their means, deviations and quantiles (of what is no date or time), and
 /// of rank correlations, the farthest first, whose mean difference is one more row of the first table of
 /// `out`; and each number's distribution functions, unless m is private: they tell of records too finely.
-/// @param names  of the columns
-void add_number_findings(const Subject& subject, const data::DataSpec& samples,
-                         const std::vector<std::string>& names, const Fineness& fine, Findings& out);
+void add_number_findings(const Subject& subject, const data::DataSpec& samples, const Fineness& fine,
+                         Findings& out);
 
 }  // namespace muffle::evaluate

@@ -36,7 +36,7 @@ double mean_error(const std::vector<double>& sorted, const std::vector<double>& 
 RawDistance raw_distance(std::vector<double> one, std::vector<double> other, double width) {
   if (one.empty() || other.empty()) {
     const double far = one.empty() == other.empty() ? 0.0 : 1.0;
-    return {0, far, far, 0.0};
+    return {{}, far, far, 0.0};
   }
   std::sort(one.begin(), one.end());
   std::sort(other.begin(), other.end());
@@ -70,7 +70,7 @@ std::vector<RawDistance> raw_distances(const data::DataSpec& one, const data::Da
       const schema::Column& column = some[c].text.column();
       out.push_back(raw_distance(without_missing(std::move(real[c])), without_missing(std::move(made[c])),
                                  column.hi - column.lo));
-      out.back().column = some[c].at;
+      out.back().column = some[c].name();
     }
   }
   return out;

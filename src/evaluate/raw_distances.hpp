@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "muffle/core/heartbeat.hpp"
@@ -10,7 +10,7 @@ namespace muffle::evaluate {
 
 /// How far one number's values lie from another table's, without bins; missing values are left out.
 struct RawDistance {
-  std::size_t column = 0;    ///< number of a record
+  std::string column;        ///< its name
   double ks = 0.0;           ///< Kolmogorov and Smirnov: the largest difference of the distribution functions
   double wasserstein = 0.0;  ///< their area apart, over the column's bounds: 0 .. 1
   /// By how much the second table's mean is larger, over the standard deviation of the first one's values; of
@@ -18,9 +18,9 @@ struct RawDistance {
   double mean_error = 0.0;
 };
 
-/// Of every number, date and time of a table. Both files are read once for every 16 of them, which are in
-/// memory at a time. A table that has no value of a column is as far as can be, unless both have none (and
-/// its mean is not compared).
+/// Of every number, date and time of a table, derived ones too. Both files are read once for every 16 of
+/// them, which are in memory at a time. A table that has no value of a column is as far as can be, unless
+/// both have none (and its mean is not compared).
 /// @throws DataError, IoError.
 std::vector<RawDistance> raw_distances(const data::DataSpec& one, const data::DataSpec& other,
                                        const Heartbeat& heartbeat);

@@ -123,11 +123,16 @@ std::vector<double> NoisyTree::distribution() const {
   return out;
 }
 
-NoisyTree::Reach NoisyTree::reach() const {
+NoisyTree::Reach NoisyTree::reach(std::span<const double> edges) const {
   // The errors' own law, drawn: what all records are wrong by, then how each node's are divided.
   const double all = std::max(1.0, counts_[0]);
   const std::vector<double> known = distribution();
+  const auto width = [&](std::size_t cell) {
+    return edges.empty() ? 1 / static_cast<double>(cells())
+                         : (edges[cell + 1] - edges[cell]) / (edges.back() - edges.front());
+  };
   std::vector<double> farthest;
+  double areas = 0;
   std::vector<double> error(counts_.size());
   for (std::size_t k = 0; k < kDraws; ++k) {
     const CounterStream random(0, Stream::kEvaluation, static_cast<std::uint32_t>(1000 + k));
@@ -139,17 +144,21 @@ NoisyTree::Reach NoisyTree::reach() const {
       error[node.left] = left_part(p, q) * error[v] + std::sqrt(p * q / (p + q)) * random.normal(v + 1);
       error[node.right] = error[v] - error[node.left];
     }
-    double below = 0, most = 0;
+    double below = 0, most = 0, before = 0;
     for (std::size_t cell = 0; cell < cells(); ++cell) {
       below += error[tree_.leaf[cell]];
-      most = std::max(most, std::fabs(below - known[cell] * error[0]) / all);
+      const double apart = std::fabs(below - known[cell] * error[0]) / all;
+      most = std::max(most, apart);
+      areas += (before + apart) / 2 * width(cell);
+      before = apart;
     }
     farthest.push_back(std::min(1.0, most));
   }
   std::sort(farthest.begin(), farthest.end());
   double sum = 0;
   for (const double one : farthest) sum += one;
-  return {sum / static_cast<double>(kDraws), farthest[kDraws * 95 / 100]};
+  return {sum / static_cast<double>(kDraws), farthest[kDraws * 95 / 100],
+          std::min(1.0, areas / static_cast<double>(kDraws))};
 }
 
 }  // namespace muffle::release

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
@@ -199,16 +198,12 @@ Bins::Released Bins::released_by(const release::NoisyTree& tree, double records)
   return out;
 }
 
-Bins::Released Bins::released(const release::NoisyMargin& margin, double records) const {
-  if (margin.counts.empty() || !column_.schema) return {};
-  if (margin.tree) return released_by(*margin.tree, records);
+std::vector<Bins::Part> Bins::parts(const release::NoisyMargin& margin) const {
   const schema::Column& column = *column_.schema;
-  std::vector<double> counts(count(), 0.0);
-  std::vector<std::map<std::uint32_t, double>> noise(
-      count());  // of each group of codes, its share in the bin
+  std::vector<Part> out(count());
   const auto add = [&](std::size_t bin, std::size_t code, double part) {
-    counts[bin] += part * margin.counts[code];
-    noise[bin][margin.group[code]] += part * margin.share[code];
+    out[bin].records += part * margin.counts[code];
+    out[bin].noise[margin.group[code]] += part * margin.share[code];
   };
   for (std::size_t code = 0; code < margin.counts.size(); ++code) {
     if (column.missing && code == column.missing_code()) {
@@ -228,24 +223,77 @@ Bins::Released Bins::released(const release::NoisyMargin& margin, double records
       }
     }
   }
+  return out;
+}
+
+Bins::Released Bins::released(const release::NoisyMargin& margin, double records) const {
+  if (margin.counts.empty() || !column_.schema) return {};
+  if (margin.tree) return released_by(*margin.tree, records);
+  const std::vector<Part> all = parts(margin);
   const auto share = [&](double of_records, double squares) {
     return Released::Share{of_records / records, margin.sigma * std::sqrt(squares) / records};
   };
   Released out;
   double rest = 0;
   std::map<std::uint32_t, double> noise_of_rest;
-  for (std::size_t b = 0; b < count(); ++b) {
-    const bool whole = std::all_of(noise[b].begin(), noise[b].end(),
+  for (const Part& bin : all) {
+    const bool whole = std::all_of(bin.noise.begin(), bin.noise.end(),
                                    [](const auto& group) { return group.second >= 1.0 - 1e-9; });
     out.of.emplace_back();
     if (whole) {
-      out.of.back() = share(counts[b], static_cast<double>(noise[b].size()));
+      out.of.back() = share(bin.records, static_cast<double>(bin.noise.size()));
       continue;
     }
-    rest += counts[b];
-    for (const auto& [group, part] : noise[b]) noise_of_rest[group] += part;
+    rest += bin.records;
+    for (const auto& [group, part] : bin.noise) noise_of_rest[group] += part;
   }
   if (!noise_of_rest.empty()) out.rest = share(rest, static_cast<double>(noise_of_rest.size()));
+  return out;
+}
+
+Bins::Released::Share Bins::spread_over(const release::NoisyTree& tree, double from, double to) const {
+  const std::vector<double>& edges = column_.schema->edges;
+  const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, from);
+  const auto first = static_cast<std::size_t>(above - edges.begin()) - 1;
+  // Whole cells as the tree knows them together, and parts of those at both ends.
+  double records = 0, squares = 0;
+  std::size_t whole = first, cell = first;
+  for (; cell < tree.cells() && edges[cell] < to; ++cell) {
+    const double inside = std::min(to, edges[cell + 1]) - std::max(from, edges[cell]);
+    const double part = inside / (edges[cell + 1] - edges[cell]);
+    const release::NoisyTree::Count count = tree.range(cell, cell + 1);
+    records += part * count.records;
+    if (part >= 1.0) continue;
+    squares += part * part * count.sigma * count.sigma;
+    if (cell == whole) ++whole;
+  }
+  const bool cut = cell > whole && edges[cell] > to;
+  if (const std::size_t last = cut ? cell - 1 : cell; last > whole) {
+    const double sigma = tree.range(whole, last).sigma;
+    squares += sigma * sigma;
+  }
+  return {records, std::sqrt(squares)};
+}
+
+std::vector<Bins::Released::Share> Bins::spread(const release::NoisyMargin& margin, double records) const {
+  std::vector<Released::Share> out;
+  if (margin.counts.empty() || !column_.schema) return out;
+  if (!margin.tree) {
+    for (const Part& bin : parts(margin)) {
+      double squares = 0;
+      for (const auto& [group, part] : bin.noise) squares += part * part;
+      out.push_back({bin.records / records, margin.sigma * std::sqrt(squares) / records});
+    }
+    return out;
+  }
+  const std::vector<double>& cells = column_.schema->edges;
+  for (std::size_t b = 0; b + 1 < edges_.size(); ++b) {
+    const bool last = b + 2 == edges_.size();  // it holds its upper edge, too
+    const Released::Share of = spread_over(*margin.tree, edges_[b], last ? cells.back() : edges_[b + 1]);
+    out.push_back({of.share / records, of.sigma / records});
+  }
+  if (column_.may_be_missing)
+    out.push_back({margin.tree->missing().records / records, margin.tree->missing().sigma / records});
   return out;
 }
 

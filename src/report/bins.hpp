@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,9 +46,20 @@ class Bins {
   };
   /// Of so many records.
   Released released(const release::NoisyMargin& margin, double records) const;
+  /// The same of every bin; a count of which a bin is but a part is spread evenly over its values. Empty: the
+  /// release has no counts of the column.
+  std::vector<Released::Share> spread(const release::NoisyMargin& margin, double records) const;
 
  private:
+  /// Of the records of each count, as many as lie in a bin if they are spread evenly.
+  struct Part {
+    double records = 0.0;
+    std::map<std::uint32_t, double> noise;  ///< of each group of codes: the share of its noise
+  };
+
   explicit Bins(const Column& column);
+  std::vector<Part> parts(const release::NoisyMargin& margin) const;
+  Released::Share spread_over(const release::NoisyTree& tree, double from, double to) const;
   Released released_by(const release::NoisyTree& tree, double records) const;
   void add_edges(std::vector<double> edges);
   void add_categories(std::span<const double> by, std::size_t most);

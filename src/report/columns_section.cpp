@@ -34,7 +34,11 @@ std::string chart_of(const PublicMaterial& m, const PrivateMaterial* real, std::
   chart.labels = bins.labels();
   chart.ticks = bins.ticks();
   chart.bars = bins.shares(m.samples->values[j]);
-  if (told && !fine) {
+  if (told && fine) {
+    for (const auto& bin : bins.spread(m.noisy[j], *m.records))
+      chart.band.emplace_back(
+          std::pair(bin.share - kTwoSided95 * bin.sigma, bin.share + kTwoSided95 * bin.sigma));
+  } else if (told) {
     for (const auto& bin : bins.released(m.noisy[j], *m.records).of) {
       chart.band.emplace_back();
       if (bin)
@@ -70,14 +74,15 @@ void draw(const PublicMaterial& m, const PrivateMaterial* real, const std::vecto
   page.end_grid();
 }
 
-void say_what_is_not_drawn(const PublicMaterial& m, Page& page) {
+void say_what_follows(const PublicMaterial& m, Page& page) {
   std::string follow;
-  for (const schema::Column& column : m.artifact().schema.table->columns) {
-    if (column.type != schema::ColumnType::kIgnore && column.follows())
-      follow += (follow.empty() ? "" : ", ") + column.name;
+  for (const Column& column : m.samples->columns) {
+    if (column.follows) follow += (follow.empty() ? "" : ", ") + column.name;
   }
   if (!follow.empty())
-    page.note("Not drawn, as they follow from other columns of their row: " + follow + ".");
+    page.note(
+        "Computed from other columns of their row, so that the release says nothing of them by itself: " +
+        follow + ".");
 }
 
 void add_numbers(const Rows& samples, const Rows* real, Page& page) {
@@ -137,6 +142,16 @@ void rules_beside(const PublicMaterial& m, const PrivateMaterial& real, Page& pa
   page.table(table);
 }
 
+/// Where a release has no counts.
+void missing_shares(const Rows& samples, Page& page) {
+  TextTable table{{"column", "missing (samples)"}, {}};
+  for (std::size_t j = 0; j < samples.columns.size() && table.rows.size() < kMostListed; ++j) {
+    if (samples.columns[j].may_be_missing)
+      table.rows.push_back({samples.columns[j].name, missing_share(samples, j)});
+  }
+  if (!table.rows.empty()) page.table(table);
+}
+
 /// Of values that have learned bins.
 ColumnDistance by_function(std::size_t j, const release::NoisyTree& tree, const schema::Column& column,
                            const std::vector<double>& values) {
@@ -170,6 +185,15 @@ void beside_noise(const PublicMaterial& m, const std::vector<ColumnDistance>& di
            fmt::format("{:.3f}", d.by_noise)};
     if (any_learned) row.push_back(d.known_to ? fmt::format("{:.3f}", *d.known_to) : "-");
     row.push_back(missing_share(*m.samples, d.column));
+  }
+  for (std::size_t j = 0; j < m.samples->columns.size() && table.rows.size() < kMostListed; ++j) {
+    if (!m.samples->columns[j].may_be_missing ||
+        std::ranges::find(distances, j, &ColumnDistance::column) != distances.end())
+      continue;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {m.samples->columns[j].name, "-", "-"};
+    if (any_learned) row.emplace_back("-");
+    row.push_back(missing_share(*m.samples, j));
   }
   page.table(table);
   const std::string_view learned =
@@ -244,9 +268,10 @@ void public_columns(const PublicMaterial& m, Page& page) {
     }
     order = farthest;
   }
+  if (distances.empty()) missing_shares(*m.samples, page);
   add_numbers(*m.samples, nullptr, page);
   if (m.people) add_people(*m.people, {}, {}, page);
-  say_what_is_not_drawn(m, page);
+  say_what_follows(m, page);
   page.figure(colour_key(!distances.empty(), false, false), "");
   draw(m, nullptr, order, page);
 }
@@ -254,8 +279,9 @@ void public_columns(const PublicMaterial& m, Page& page) {
 void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page& page) {
   page.paragraph(
       "Synthetic and real rows, on the columns' own values. Numbers are drawn in finer bins than the "
-      "release counts, so that what lies within these is seen, too; of categories the band is what the "
-      "release itself says.");
+      "release counts, so that what lies within these is seen, too. The band is what the release itself "
+      "says: of a category the share that it holds in 95 of 100 cases; of numbers the same, but a count of "
+      "several bars is spread evenly over them, as the release tells them not apart.");
   const std::vector<Shape> shapes = shapes_of(real.real, *m.samples),
                            beside =
                                real.held_out ? shapes_of(real.real, *real.held_out) : std::vector<Shape>();
@@ -299,7 +325,7 @@ void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page&
   if (m.people) add_people(*m.people, real.people, real.held_out_people, page);
   rules_beside(m, real, page);
   by_class(m, real, page);
-  say_what_is_not_drawn(m, page);
+  say_what_follows(m, page);
   page.figure(colour_key(!m.noisy.empty(), true, real.held_out.has_value()), "");
   draw(m, &real, order, page);
 }

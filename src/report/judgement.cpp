@@ -9,8 +9,17 @@
 namespace muffle::report {
 namespace {
 
-constexpr double kGood = 0.03;  ///< of a single column, below held-out rows
-constexpr double kWay = 0.75;   ///< of the way from independent columns to held-out rows
+constexpr double kGood = 0.03;                   ///< of a single column, below held-out rows
+constexpr double kWay = 0.75;                    ///< of the way from independent columns to held-out rows
+constexpr double kCoin = 0.5, kNearCoin = 0.55;  ///< areas under the ROC curve
+
+/// A number of metrics.json. None: it is not there.
+std::optional<double> number_at(const nlohmann::json& metrics, const char* under, const std::string& name,
+                                const char* measure) {
+  const auto at = nlohmann::json::json_pointer() / under / name / measure;
+  if (!metrics.is_object() || !metrics.contains(at) || !metrics.at(at).is_number()) return std::nullopt;
+  return metrics.at(at).get<double>();
+}
 
 std::string with_interval(const Interval& i, int digits) {
   return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", i.value, digits, i.low, digits, i.high, digits);
@@ -97,10 +106,8 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> 
 void judge_classifiers(const nlohmann::json& metrics, std::size_t classes, std::vector<std::string>& good,
                        std::vector<std::string>& bad) {
   if (classes < 2) return;
-  const auto accuracy = [&](const char* under, const std::string& name) -> std::optional<double> {
-    const auto at = nlohmann::json::json_pointer() / under / name / "accuracy";
-    if (!metrics.is_object() || !metrics.contains(at) || !metrics.at(at).is_number()) return std::nullopt;
-    return metrics.at(at).get<double>();
+  const auto accuracy = [&](const char* under, const std::string& name) {
+    return number_at(metrics, under, name, "accuracy");
   };
   std::string best;
   const auto tried = metrics.is_object() ? metrics.find("classifiers") : metrics.end();
@@ -131,6 +138,45 @@ void judge_classifiers(const nlohmann::json& metrics, std::size_t classes, std::
             "{}, and learning from real ones {:.1f} %: {:.0f} % of the way (good from {:.0f} % on).", says,
             100 * *real, 100 * std::clamp(way, 0.0, 1.0), 100 * kWay));
   }
+}
+
+void judge_table_classifiers(const nlohmann::json& metrics, std::vector<std::string>& good,
+                             std::vector<std::string>& bad) {
+  constexpr const char *kMade = "table_classifiers", *kReal = "table_classifiers_trained_on_real";
+  const auto made = number_at(metrics, kMade, "mean", "roc_auc");
+  if (!made) {
+    bad.emplace_back(
+        "What can be learnt from the synthetic rows nobody has measured: `muffle evaluate` with "
+        "\"table-classifiers\" does.");
+    return;
+  }
+  const std::string says = fmt::format(
+      "Classifiers that learn from the synthetic rows tell the held-out real ones' label by a mean area "
+      "under "
+      "the ROC curve of {:.3f}, where guessing has {}",
+      *made, kCoin);
+  const auto real = number_at(metrics, kReal, "mean", "roc_auc");
+  if (!real) {
+    bad.push_back(says + "; how well after learning from real ones was not measured (evaluate.also_real).");
+  } else {
+    const double way = *real > kCoin ? (*made - kCoin) / (*real - kCoin) : 0.0;
+    (way >= kWay ? good : bad)
+        .push_back(fmt::format(
+            "{}, and learning from real ones {:.3f}: {:.0f} % of the way (good from {:.0f} % on).", says,
+            *real, 100 * std::clamp(way, 0.0, 1.0), 100 * kWay));
+  }
+  std::string lost;
+  for (const auto& [name, score] : metrics.at(kMade).items()) {
+    const auto by_made = number_at(metrics, kMade, name, "roc_auc_hard"),
+               by_real = number_at(metrics, kReal, name, "roc_auc_hard");
+    if (name != "mean" && by_made.value_or(1.0) <= kNearCoin && by_real.value_or(1.0) > kNearCoin)
+      lost += (lost.empty() ? "" : ", ") + name;
+  }
+  if (!lost.empty())
+    bad.push_back(fmt::format(
+        "By the class that they name, these classifiers hardly tell the label once they learn from synthetic "
+        "rows (roc_auc_hard of {} or less; {} is a coin's): {}.",
+        kNearCoin, kCoin, lost));
 }
 
 }  // namespace muffle::report

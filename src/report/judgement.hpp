@@ -19,5 +19,8 @@ void judge_disclosure(const std::optional<Disclosure>& d, std::optional<double> 
 /// there are none
 void judge_classifiers(const nlohmann::json& metrics, std::size_t classes, std::vector<std::string>& good,
                        std::vector<std::string>& bad);
+/// Of tables with a label, by the mean over the classifiers of metrics.json, and by those that learn nothing.
+void judge_table_classifiers(const nlohmann::json& metrics, std::vector<std::string>& good,
+                             std::vector<std::string>& bad);
 
 }  // namespace muffle::report

@@ -42,6 +42,7 @@ Places::Set Places::of(const Rows& rows, std::span<const std::size_t> at) const 
   Set out;
   for (std::size_t j = 0; j < rows.columns.size(); ++j) {
     const Column& column = rows.columns[j];
+    if (column.follows) break;  // the last ones: what they say was said
     const auto& sorted = sorted_[j];
     const auto place = [&](double v) -> double {
       if (std::isnan(v)) return -static_cast<double>(kApart);

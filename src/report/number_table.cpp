@@ -23,10 +23,13 @@ std::string told(const Column& column, double value) {
   return column.schema && column.schema->is_temporal() ? column.short_text(value) : digits(value);
 }
 
-/// A difference of dates is days.
+/// A difference of dates is days, of times of day hours and minutes.
 std::string spread(const Column& column, double deviation) {
-  if (!column.schema || !column.schema->is_temporal() || column.schema->type == schema::ColumnType::kTime)
-    return digits(deviation);
+  if (!column.schema || !column.schema->is_temporal()) return digits(deviation);
+  if (column.schema->type == schema::ColumnType::kTime) {
+    const auto minutes = std::lround(deviation / 60);
+    return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
+  }
   return fmt::format("{:.4g} d", column.schema->type == schema::ColumnType::kDatetime
                                      ? deviation / schema::kSecondsADay
                                      : deviation);

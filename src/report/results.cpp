@@ -149,7 +149,8 @@ std::vector<std::size_t> targets_of(const std::vector<Column>& columns) {
   for (const bool label : {true, false}) {
     for (std::size_t j = 0; j < columns.size() && out.size() < kMostTargets; ++j) {
       const std::size_t values = columns[j].categories.size();
-      if (columns[j].is_label == label && !columns[j].is_number && values >= 2 && values <= kMostAnswers)
+      if (columns[j].is_label == label && !columns[j].is_number && !columns[j].follows && values >= 2 &&
+          values <= kMostAnswers)
         out.push_back(j);
     }
   }

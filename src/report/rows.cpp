@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/spread.hpp"
+#include "muffle/schema/date_differences.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/schema/table_text.hpp"
 
@@ -16,6 +17,15 @@ namespace muffle::report {
 namespace {
 
 constexpr std::size_t kMostRows = 100'000, kMostValues = 20'000'000, kRowsABatch = 1024;
+
+/// Columns of a table that are derived or determined.
+std::vector<std::size_t> following(const schema::Table& table) {
+  std::vector<std::size_t> out;
+  for (std::size_t j = 0; j < table.columns.size(); ++j) {
+    if (table.columns[j].type != schema::ColumnType::kIgnore && table.columns[j].follows()) out.push_back(j);
+  }
+  return out;
+}
 
 /// Of the row that was read last: the class that a column has; a missing one is none of them.
 std::int32_t class_in(const Rows& rows, const Column& label) {
@@ -31,6 +41,7 @@ Column column_of(const schema::Column& from) {
   out.is_number = from.is_number();
   out.may_be_missing = from.missing;
   out.is_label = from.is_label();
+  out.follows = from.follows();
   out.lo = from.lo;
   out.hi = from.hi;
   for (const schema::Category& value : from.values) out.categories.push_back(value.name);
@@ -70,6 +81,7 @@ std::vector<Column> columns_of(const schema::Schema& schema) {
   }
   for (const std::size_t j : schema.table->features()) out.push_back(column_of(schema.table->columns[j]));
   if (const auto label = schema.table->label()) out.push_back(column_of(schema.table->columns[*label]));
+  for (const std::size_t j : following(*schema.table)) out.push_back(column_of(schema.table->columns[j]));
   return out;
 }
 
@@ -94,7 +106,13 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
     if (!rules->contradiction().empty()) rules.reset();  // nothing can keep them: `train` says so
     out.breaks.assign(spec.schema.table->constraints.size(), 0);
   }
-  const bool has_label = out.columns.size() > dims;
+  std::optional<schema::RowNumbers> rows;
+  std::vector<std::size_t> follow;
+  if (spec.schema.table) {
+    rows.emplace(*spec.schema.table);
+    follow = following(*spec.schema.table);
+  }
+  const bool has_label = out.columns.size() > dims + follow.size();
   // A label that was released as a column: rows have their class all the same.
   const auto target = std::find_if(out.columns.begin(), out.columns.end(), [](const Column& column) {
     return column.schema && column.schema->role == schema::ColumnRole::kTarget;
@@ -126,11 +144,14 @@ Rows read_rows(const data::DataSpec& spec, const Heartbeat& heartbeat) {
         const bool missing = column.missing && static_cast<std::uint32_t>(label) == column.missing_code();
         out.values[dims].push_back(missing ? std::numeric_limits<double>::quiet_NaN() : label);
       }
+      const auto record = std::span<const float>(batch.x).subspan(r * dims, dims);
+      for (std::size_t k = 0; k < follow.size(); ++k)
+        out.values[dims + (has_label ? 1 : 0) + k].push_back(rows->number(follow[k], record));
       out.labels.push_back(target == out.columns.end() ? label : class_in(out, *target));
       const bool classed =
           !has_label || static_cast<std::size_t>(label) < out.columns[dims].categories.size();
       if (!rules || !classed) continue;  // a missing value breaks nothing
-      const auto broken = rules->all_broken(std::span(batch.x).subspan(r * dims, dims), label);
+      const auto broken = rules->all_broken(record, label);
       for (const std::size_t rule : broken) ++out.breaks[rule];
       if (!broken.empty()) ++out.breaks_any;
     }

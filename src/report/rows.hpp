@@ -18,6 +18,7 @@ struct Column {
   bool is_number = true;
   bool may_be_missing = false;
   bool is_label = false;
+  bool follows = false;  ///< computed from others of its row, whatever files say: no release tells of it
   double lo = 0.0, hi = 1.0;
   std::vector<std::string> categories;
   std::optional<schema::Column> schema;  ///< of a table
@@ -28,7 +29,7 @@ struct Column {
   std::string short_text(double value) const;
 };
 Column column_of(const schema::Column& column);
-/// In the order of the records' numbers; of tables the label is the last.
+/// In the order of the records' numbers; of tables the label is next, and what follows from others the last.
 std::vector<Column> columns_of(const schema::Schema& schema);
 
 /// Records in memory, column after column: numbers in the column's units, categories by their index, NaN

@@ -28,7 +28,7 @@ std::string holds(const schema::Column& column) {
   }
   if (column.follows()) return "follows from other columns of the row, as said below";
   if (column.is_number()) {
-    const Column text{column.name, true, column.missing, false, column.lo, column.hi, {}, column};
+    const Column text = column_of(column);
     const schema::DateBounds bounds = column.apart.value_or(schema::DateBounds{column.lo, column.hi});
     return fmt::format(
         "{} .. {}{}{}", text.text(bounds.lo), text.text(bounds.hi),

@@ -149,6 +149,9 @@ void private_summary(const PublicMaterial& m, const PrivateMaterial& real, Page&
   if (real.scores) judge_scores(*real.scores, good, bad);
   const schema::Schema& schema = m.artifact().schema;
   if (m.samples && !schema.table) judge_classifiers(real.metrics, schema.classes, good, bad);
+  const auto labels = [](const Column& c) { return c.is_label && c.categories.size() > 1; };
+  if (m.samples && schema.table && std::ranges::any_of(m.samples->columns, labels))
+    judge_table_classifiers(real.metrics, good, bad);
   judge_disclosure(real.disclosure, m.mu() ? std::optional(most_area(*m.mu())) : std::nullopt, good, bad);
   say(m, std::move(good), std::move(bad), page);
 }

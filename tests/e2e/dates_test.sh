@@ -113,6 +113,12 @@ for kind in since rule; do
   says 0 "^  'admitted' is released as a day and a time of day\$" "$MUFFLE" plan --set "data.schema=$work/$kind.toml" "${job[@]}"
   says 0 'Everything fits' "$MUFFLE" check --set "data.schema=$work/$kind.toml" "${job[@]}"
   ends 0 "$MUFFLE" run --set "data.schema=$work/$kind.toml" "${job[@]}" --insecure-seeded-noise 7 --out "$work/$kind"
+  check "what is derived is compared, too" python3 -c "
+import json, sys
+found = json.load(open('$work/$kind/metrics.json'))['marginals']['numbers']['columns']
+assert found['nights']['ks'] <= 0.05 and found['age']['ks'] <= 0.05, found"
+  says 0 '' "$MUFFLE" report --run "$work/$kind" --private --out "$work/$kind-private.html"
+  check "and drawn" grep -q 'by itself: house, nights, age' "$work/$kind-private.html"
   check "the time of day is a column of the release" grep -q 'discharged (time of day)' "$work/$kind/release.mfl"
   check "stays by a $kind" python3 "$work/look.py" "$work/data/stays.csv" "$work/$kind/samples.csv"
   says 0 'Everything fits' "$MUFFLE" check --set "data.schema=$work/$kind.toml" "${job[@]}" --data "$work/$kind/samples.csv"

@@ -45,6 +45,7 @@ TEST(Measures, OfTwoClassesByHand) {
   const Measures m = measure(truth, scores, 2);
   EXPECT_DOUBLE_EQ(m.accuracy, 0.6);
   EXPECT_DOUBLE_EQ(m.macro_f1, (0.5 + 2.0 / 3.0) / 2.0);
+  EXPECT_DOUBLE_EQ(m.weighted_f1, (2 * 0.5 + 3 * 2.0 / 3.0) / 5.0) << "class 1 has 2 of 5 records";
   EXPECT_DOUBLE_EQ(m.roc_auc, 5.0 / 6.0) << "0.9 and 0.5 against 0.2, 0.3 and 0.6";
   EXPECT_DOUBLE_EQ(m.pr_auc, (1.0 + 2.0 / 3.0) / 2.0);
   EXPECT_DOUBLE_EQ(m.roc_auc_hard, (0.5 + 2.0 / 3.0) / 2.0) << "mean of the classes' recalls";

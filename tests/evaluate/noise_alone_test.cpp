@@ -79,7 +79,7 @@ TEST(NoiseAlone, IsWhatNoiseMakesOfColumnsAndPairsOnAverage) {
   ASSERT_TRUE(told);
   const release::NoisyTables exact = release::make_noisy_tables(release_of(0));
   const auto margins = release::noisy_margins(exact, schema_with_a_learned_column());
-  double b = 0, label = 0, both = 0, farthest = 0, b_and_label = 0;
+  double b = 0, label = 0, both = 0, farthest = 0, b_and_label = 0, area = 0, cells = 0;
   constexpr std::uint32_t kDraws = 200;
   for (std::uint32_t draw = 1; draw <= kDraws; ++draw) {
     const release::NoisyTables noisy = release::make_noisy_tables(release_of(draw));
@@ -89,15 +89,22 @@ TEST(NoiseAlone, IsWhatNoiseMakesOfColumnsAndPairsOnAverage) {
     both += displaced(over_classes(table_of(noisy, {0, 1})), over_classes(table_of(exact, {0, 1}))) / kDraws;
     b_and_label += displaced(table_of(noisy, {1}).counts, table_of(exact, {1}).counts) / kDraws;
     const auto known = drawn[0].tree->distribution(), truth = margins[0].tree->distribution();
-    double most = 0;
-    for (std::size_t cell = 0; cell < kCells; ++cell)
-      most = std::max(most, std::fabs(known[cell] - truth[cell]));
+    double most = 0, last = 0;
+    for (std::size_t cell = 0; cell < kCells; ++cell) {
+      const double apart = known[cell] - truth[cell];
+      most = std::max(most, std::fabs(apart));
+      area += (std::fabs(apart) + std::fabs(last)) / 2 / kCells / kDraws;
+      cells += std::fabs(apart - last) / 2 / kDraws;
+      last = apart;
+    }
     farthest += most / kDraws;
   }
   // A mean of 200 is known to 3 to 5 %.
   EXPECT_NEAR(told->columns.at("b"), b, 0.2 * b);
   EXPECT_NEAR(told->columns.at("label"), label, 0.2 * label);
-  EXPECT_NEAR(told->numbers.at("a"), farthest, 0.2 * farthest);
+  EXPECT_NEAR(told->numbers.at("a").ks, farthest, 0.2 * farthest);
+  EXPECT_NEAR(told->numbers.at("a").wasserstein, area, 0.2 * area);
+  EXPECT_NEAR(told->numbers.at("a").tvd, cells, 0.2 * cells) << "few cells: each is a group";
   EXPECT_NEAR(told->pairs.at({"a", "b"}), both, 0.2 * both);
   EXPECT_NEAR(told->pairs.at({"b", "label"}), b_and_label, 0.2 * b_and_label);
   EXPECT_FALSE(told->columns.contains("a")) << "of learned bins the distribution function is told";
@@ -141,9 +148,17 @@ TEST(NoiseAlone, StandsBesideTheScoresOfMarginals) {
   };
   near(beside.at("noise_alone").at("columns").at("b"), told.columns.at("b"));
   near(beside.at("noise_alone").at("pairs").at("a x b"), told.pairs.at({"a", "b"}));
-  near(beside.at("noise_alone").at("mean_tvd"), (told.columns.at("b") + told.columns.at("label")) / 2);
-  near(beside.at("noise_alone").at("mean_ks"), told.numbers.at("a"));
-  near(beside.at("numbers").at("columns").at("a").at("ks_of_noise_alone"), told.numbers.at("a"));
+  const NoiseAlone::Number& a = told.numbers.at("a");
+  near(beside.at("noise_alone").at("columns").at("a"), a.tvd);
+  near(beside.at("noise_alone").at("mean_tvd"),
+       (a.tvd + told.columns.at("b") + told.columns.at("label")) / 3);
+  double pairs = 0;
+  for (const auto& [names, tvd] : told.pairs) pairs += tvd / static_cast<double>(told.pairs.size());
+  near(beside.at("noise_alone").at("mean_tvd_of_pairs"), pairs);
+  near(beside.at("noise_alone").at("mean_ks"), a.ks);
+  near(beside.at("noise_alone").at("mean_wasserstein"), a.wasserstein);
+  near(beside.at("numbers").at("columns").at("a").at("ks_of_noise_alone"), a.ks);
+  near(beside.at("numbers").at("columns").at("a").at("wasserstein_of_noise_alone"), a.wasserstein);
   EXPECT_EQ(beside.at("columns"), without.at("columns"));
 }
 

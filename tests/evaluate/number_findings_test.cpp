@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "evaluate/raw_distances.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/ranks.hpp"
 #include "muffle/schema/table_toml.hpp"
@@ -62,7 +63,7 @@ class NumberFindings : public testing::Test {
     subject.test = file("others.csv", 101, 2);
     Findings out;
     out.tables.emplace_back();
-    add_number_findings(subject, file("made.csv", 202, 31), {"net", "gross", "paid"}, fine, out);
+    add_number_findings(subject, file("made.csv", 202, 31), fine, out);
     return out;
   }
 
@@ -100,6 +101,53 @@ TEST_F(NumberFindings, AreTablesCurvesAndFields) {
   }
   EXPECT_NEAR(net.lines[1].values[net.at.size() / 2], 0.5, 0.02);
   for (const FoundSeries& series : out.series) EXPECT_NO_THROW(json_of({{}, {series}, {}, {}}, "x"));
+}
+
+TEST_F(NumberFindings, WhatIsDerivedIsComparedAsFilesWouldHaveIt) {
+  constexpr const char* kStays = R"toml(
+[[columns]]
+name = "born"
+type = "date"
+lo = 1950-01-01
+hi = 1999-12-31
+[[columns]]
+name = "age"
+type = "integer"
+derive = "years(admitted - born)"
+[[columns]]
+name = "admitted"
+type = "date"
+lo = 2020-01-01
+hi = 2020-12-31
+)toml";
+  const auto stays = [&](const char* name, const std::string& rows) {
+    write_file_atomically(folder_ / name, "born,age,admitted\n" + rows);
+    data::DataSpec spec;
+    spec.format = "csv";
+    spec.dir = folder_.path().string();
+    spec.features = name;
+    describe_table(spec.schema, std::make_shared<const schema::Table>(schema::parse_table_toml(kStays, "s")));
+    return spec;
+  };
+  Subject subject;
+  subject.train =
+      stays("real_stays.csv", "1980-06-15,,2020-06-14\n1970-06-15,,2020-06-15\n1960-01-01,,2020-06-15\n");
+  subject.train.records = 3;
+  const data::DataSpec made =
+      stays("made_stays.csv", "1980-06-15,,2020-06-16\n1970-06-15,,2020-06-15\n1960-01-01,,2020-06-15\n");
+  Findings out;
+  out.tables.emplace_back();
+  add_number_findings(subject, made, {}, out);
+  const nlohmann::json json = json_of(out, "marginals");
+  const nlohmann::json& age = json["marginals"]["numbers"]["columns"]["age"];
+  EXPECT_NEAR(age["mean_of_real"].get<double>(), (39.0 + 50 + 60) / 3, 0.05);
+  EXPECT_EQ(age["mean"], 50.0);
+  EXPECT_TRUE(json["marginals"]["rank_correlations"]["pairs"].contains("born x age"));
+  const std::vector<RawDistance> distances = raw_distances(subject.train, made, {});
+  ASSERT_EQ(distances.size(), 3u);
+  EXPECT_EQ(distances[1].column, "age");
+  EXPECT_NEAR(distances[1].ks, 1.0 / 3, 1e-12);
+  EXPECT_EQ(distances[0].ks, 0.0);
 }
 
 TEST_F(NumberFindings, SayLessWhereMIsPrivate) {

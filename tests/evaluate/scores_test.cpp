@@ -13,7 +13,7 @@ TEST(ConfusionMatrix, ByHand) {
   struct Case {
     std::size_t classes;
     std::vector<std::pair<std::size_t, std::size_t>> pairs;  ///< truth and prediction
-    double accuracy, macro_f1;
+    double accuracy, macro_f1, weighted_f1;
   };
   std::vector<std::pair<std::size_t, std::size_t>> all_called_0(100);
   all_called_0[98] = all_called_0[99] = {1, 0};
@@ -22,19 +22,22 @@ TEST(ConfusionMatrix, ByHand) {
       {3,
        {{0, 0}, {0, 1}, {1, 1}, {1, 1}, {2, 2}, {2, 0}},
        4.0 / 6.0,
+       (2.0 / 4.0 + 4.0 / 5.0 + 2.0 / 3.0) / 3.0,
        (2.0 / 4.0 + 4.0 / 5.0 + 2.0 / 3.0) / 3.0},
-      {2, {{0, 0}, {1, 1}}, 1.0, 1.0},
-      {2, {{0, 1}, {1, 0}}, 0.0, 0.0},
+      {2, {{0, 0}, {1, 1}}, 1.0, 1.0, 1.0},
+      {2, {{0, 1}, {1, 0}}, 0.0, 0.0, 0.0},
       // Accurate, but one of two classes is never found.
-      {2, all_called_0, 0.98, (2.0 * 98.0 / (2.0 * 98.0 + 2.0)) / 2.0},
+      {2, all_called_0, 0.98, (2.0 * 98.0 / (2.0 * 98.0 + 2.0)) / 2.0,
+       0.98 * 2.0 * 98.0 / (2.0 * 98.0 + 2.0)},
       // A class neither true nor predicted counts zero.
-      {4, {{0, 0}, {1, 1}}, 1.0, 0.5},
-      {3, {}, 0.0, 0.0}};
+      {4, {{0, 0}, {1, 1}}, 1.0, 0.5, 1.0},
+      {3, {}, 0.0, 0.0, 0.0}};
   for (const Case& c : cases) {
     ConfusionMatrix matrix(c.classes);
     for (const auto& [truth, predicted] : c.pairs) matrix.add(truth, predicted);
     EXPECT_DOUBLE_EQ(matrix.accuracy(), c.accuracy);
     EXPECT_DOUBLE_EQ(matrix.macro_f1(), c.macro_f1);
+    EXPECT_DOUBLE_EQ(matrix.weighted_f1(), c.weighted_f1);
   }
 }
 

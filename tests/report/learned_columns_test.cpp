@@ -37,6 +37,35 @@ TEST(NoisyTree, DrownedCellsAreDrawnTogetherAndKeepTheTruth) {
   }
 }
 
+TEST(NoisyTree, IsSpreadOverBinsThatAreNoneOfItsCells) {
+  std::vector<double> cells, edges;
+  for (int c = 0; c < 16; ++c) cells.push_back(100.0 * (1 + c));
+  for (int e = 0; e <= 16; ++e) edges.push_back(10.0 * e);
+  const release::NoisyTables all = release::tree_release(cells, 0, false, 20.0, 4);
+  schema::Schema schema;
+  schema.classes = 1;
+  const auto margins = release::noisy_margins(all, schema);
+  std::vector<double> values;  // evenly in every cell
+  for (int c = 0; c < 16; ++c) {
+    for (int v = 0; v < 10; ++v)
+      values.insert(values.end(), static_cast<std::size_t>(10 * (1 + c)), 10 * c + v);
+  }
+  for (const std::size_t drawn : {7u, 50u}) {  // wider than the cells, and finer
+    const Bins bins = Bins::to_draw(number(0, 159, edges), values, nullptr, drawn);
+    const auto truth = bins.shares(values);
+    const std::vector<Bins::Released::Share> said = bins.spread(margins[0], all.records);
+    ASSERT_EQ(said.size(), bins.count());
+    double sum = 0;
+    for (std::size_t b = 0; b < said.size(); ++b) {
+      EXPECT_NEAR(said[b].share, truth[b], 4 * said[b].sigma + 1e-9) << drawn << " " << bins.labels()[b];
+      EXPECT_GT(said[b].sigma, 0.0);
+      EXPECT_LT(said[b].sigma, drawn == 50 ? 0.002 : 0.004) << "no more than a cell's, times its part";
+      sum += said[b].share;
+    }
+    EXPECT_NEAR(sum, 1.0, 1e-9) << "nothing is left out or counted twice";
+  }
+}
+
 TEST(NoiseFindings, ALearnedColumnIsJudgedByItsDistributionFunction) {
   // 64 cells of 300 records: of cells noise displaces a tenth, of the function little.
   const std::vector<double> cells(64, 300.0);

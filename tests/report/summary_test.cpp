@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "muffle/privacy/accountant.hpp"
+#include "report/judgement.hpp"
 #include "report/rules.hpp"
 #include "report/sections.hpp"
 
@@ -64,6 +65,37 @@ TEST_F(SummaryTest, ImagesAreJudgedBetweenGuessesAndRealOnes) {
   EXPECT_TRUE(is_bad("and learning from real ones 82.0 %: 50 % of the way"));
   real_.metrics["classifiers"]["cnn"]["accuracy"] = 0.80;
   EXPECT_FALSE(is_bad("97 % of the way"));
+}
+
+TEST_F(SummaryTest, TablesAreJudgedByWhatClassifiersLearnOfTheirLabel) {
+  std::vector<std::string> good, bad;
+  const auto judged = [&](const nlohmann::json& metrics) {
+    good.clear();
+    bad.clear();
+    judge_table_classifiers(metrics, good, bad);
+  };
+  judged(nullptr);
+  EXPECT_EQ(good.size(), 0u);
+  EXPECT_NE(bad.at(0).find("nobody has measured"), std::string::npos);
+  nlohmann::json metrics = nlohmann::json::parse(R"({"table_classifiers": {
+      "mean": {"roc_auc": 0.8, "roc_auc_hard": 0.5}, "gaussian_nb": {"roc_auc": 0.8, "roc_auc_hard": 0.52},
+      "mlp": {"roc_auc": 0.8, "roc_auc_hard": 0.7}, "lda": {"roc_auc_hard": 0.51}, "odd": 3}})");
+  judged(metrics);
+  ASSERT_EQ(bad.size(), 2u);
+  EXPECT_NE(bad[0].find("0.800, where guessing has 0.5; how well"), std::string::npos) << bad[0];
+  EXPECT_NE(bad[1].find("coin's): gaussian_nb, lda."), std::string::npos) << bad[1];
+  metrics["table_classifiers_trained_on_real"] = {{"mean", {{"roc_auc", 0.85}}},
+                                                  {"gaussian_nb", {{"roc_auc_hard", 0.8}}},
+                                                  {"lda", {{"roc_auc_hard", 0.54}}}};
+  judged(metrics);
+  ASSERT_EQ(good.size(), 1u);
+  EXPECT_NE(good[0].find("real ones 0.850: 86 % of the way"), std::string::npos) << good[0];
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_NE(bad[0].find("coin's): gaussian_nb."), std::string::npos)
+      << "lda learns nothing of real ones either";
+  metrics["table_classifiers"]["mean"]["roc_auc"] = 0.7;
+  judged(metrics);
+  EXPECT_TRUE(good.empty());
 }
 
 TEST_F(SummaryTest, SharesOfOneColumnHaveEquallyManyDecimals) {

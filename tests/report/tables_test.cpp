@@ -117,6 +117,9 @@ TEST(Numbers, AreToldByMeanDeviationAndQuantiles) {
   made.columns[1].schema->type = schema::ColumnType::kDate;
   EXPECT_EQ(number_table(made, nullptr).rows[0][1], "1970-01-21");
   EXPECT_EQ(number_table(made, nullptr).rows[0][2], "14.14 d");
+  made.columns[1].schema->type = schema::ColumnType::kTime;
+  made.values[1] = {3600, 3600, 10800, 10800, 3600, 10800};
+  EXPECT_EQ(number_table(made, nullptr).rows[0][2], "1 h 00 min");
 }
 
 TEST(Rows, OfAClassAreThoseAlone) {

@@ -51,8 +51,15 @@ class ConfusionMatrix {
   /// Unweighted mean over all C classes of F1 = 2 TP / (2 TP + FP + FN); a class never predicted and never
   /// true counts 0 (scikit-learn's f1_score with labels = 0..C-1, average = "macro", zero_division = 0).
   double macro_f1() const;
+  /// The same, each class by its share of the records (average = "weighted"); 0 with no records.
+  double weighted_f1() const;
 
  private:
+  struct OfClass {
+    std::uint64_t records = 0;  ///< whose class it is
+    double f1 = 0.0;
+  };
+  OfClass of_class(std::size_t c) const;
   std::uint64_t at(std::size_t truth, std::size_t predicted) const {
     return cells_[truth * classes_ + predicted];
   }

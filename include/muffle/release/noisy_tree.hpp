@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "muffle/features/dyadic.hpp"
@@ -35,11 +36,12 @@ class NoisyTree {
   std::vector<double> distribution() const;
 
   /// How far distribution() lies from the truth where it lies farthest: on average, and in 95 of 100 releases
-  /// at most.
+  /// at most; and the area between both, on average, over the cells' width together.
   struct Reach {
-    double mean = 0.0, most = 0.0;
+    double mean = 0.0, most = 0.0, area = 0.0;
   };
-  Reach reach() const;
+  /// @param edges  of the cells, ascending; empty: all are equally wide
+  Reach reach(std::span<const double> edges = {}) const;
 
  private:
   explicit NoisyTree(std::size_t cells) : tree_(cells) {}
