@@ -8,7 +8,7 @@
 # Needs MUFFLE_FAULTY (the command as tests build it, which says by a file that a rank is in the phase) and MPIEXEC. DEADLINE_S (default 4) is the jobs' runtime.deadline_s: raise it on a busy machine.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-: "${MUFFLE_FAULTY:=$here/../../build/cpu/tests/e2e/muffle_faulty}" "${MPIEXEC:=mpiexec}"
+: "${MUFFLE_FAULTY:=$here/../../build/cpu/faulty/bin/muffle_faulty}" "${MPIEXEC:=mpiexec}"
 MUFFLE=$(readlink -f "$MUFFLE_FAULTY")
 readonly kills=${1:-10} seed=${2:-$RANDOM}
 readonly deadline=${DEADLINE_S:-4}

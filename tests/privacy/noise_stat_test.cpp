@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "muffle/core/philox.hpp"
@@ -18,6 +20,7 @@
 #include "muffle/privacy/release.hpp"
 #include "privacy/noise_checks.hpp"
 #include "support/one_noise.hpp"
+#include "support/tier.hpp"
 
 namespace muffle::privacy {
 namespace {
@@ -30,6 +33,14 @@ const std::set<std::string> kNone;
 
 Noise seeded(std::uint64_t sigma, std::uint64_t seed, std::size_t n = kDraws) {
   return draw_noise(test::one_noise(n, sigma), *insecure_seeded_entropy(seed));
+}
+
+/// What the mutants change, drawn once.
+const Noise& seeded_once(std::uint64_t sigma, std::uint64_t seed) {
+  static std::map<std::pair<std::uint64_t, std::uint64_t>, Noise> drawn;
+  Noise& noise = drawn[{sigma, seed}];
+  if (noise.empty()) noise = seeded(sigma, seed);
+  return noise;
 }
 
 TEST(NoiseLaw, SeededDrawsPassEveryCheck) {
@@ -85,7 +96,7 @@ std::vector<Mutant> mutants() {
   };
   const auto changed = [](const std::function<void(Noise&, std::uint64_t sigma)>& change) {
     return [=](std::uint64_t sigma, std::uint64_t which) {
-      Noise z = seeded(sigma, 1000 + which);
+      Noise z = seeded_once(sigma, 1000 + which);
       change(z, sigma);
       return z;
     };
@@ -100,12 +111,12 @@ std::vector<Mutant> mutants() {
        [](std::uint64_t sigma, std::uint64_t which) { return seeded(sigma * 98 / 100, 1000 + which); }},
       {"noise added by each of 4 ranks", "variance", changed([](Noise& z, std::uint64_t sigma) {
          for (std::uint64_t rank = 1; rank < 4; ++rank) {
-           const Noise more = seeded(sigma, 5000 + rank);
+           const Noise& more = seeded_once(sigma, 5000 + rank);
            for (std::size_t i = 0; i < z.size(); ++i) z[i] += more[i];
          }
        })},
       {"noise reused in the next release, or drawn from one seed", "releases correlate",
-       [](std::uint64_t sigma, std::uint64_t) { return seeded(sigma, 1000); }},
+       [](std::uint64_t sigma, std::uint64_t) { return seeded_once(sigma, 1000); }},
       {"noise of one class reused for all", "lag correlation", changed([](Noise& z, std::uint64_t) {
          for (std::size_t i = 1000; i < z.size(); ++i) z[i] = z[i - 1000];
        })},
@@ -161,10 +172,13 @@ TEST(NoiseLaw, ALargeSampleHasTheLawInItsTails) {
   const std::uint64_t sigma = 125'178'991;
   const Noise honest = seeded(sigma, 77, kManyDraws);
   EXPECT_GE(testing_noise::chi_square_p(honest, static_cast<double>(sigma)), testing_noise::kThreshold);
-  // A run fails here by chance with probability 1e-10.
-  EXPECT_GE(testing_noise::chi_square_p(draw_noise(test::one_noise(kManyDraws, sigma), *os_entropy()),
-                                        static_cast<double>(sigma)),
-            testing_noise::kThreshold);
+  // A run fails here by chance with probability 1e-10. (The sampler is the same whatever entropy it has, and
+  // that of the operating system is held to the law in a smaller sample above.)
+  if (test::thorough()) {
+    EXPECT_GE(testing_noise::chi_square_p(draw_noise(test::one_noise(kManyDraws, sigma), *os_entropy()),
+                                          static_cast<double>(sigma)),
+              testing_noise::kThreshold);
+  }
 
   const auto most = static_cast<std::int64_t>(4 * sigma);
   Noise clamped = honest, redrawn;

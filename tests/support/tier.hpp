@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
+#include <initializer_list>
 #include <string_view>
+#include <vector>
 
 namespace muffle::test {
 
@@ -10,6 +13,14 @@ namespace muffle::test {
 inline bool thorough() {
   const char* tier = std::getenv("MUFFLE_TIER");
   return tier != nullptr && std::string_view(tier) == "thorough";
+}
+
+/// All of them where `launch/test.sh thorough` asks, otherwise the one of turn `which`: so many cases, each
+/// with one of these, have them all.
+template <class T>
+std::vector<T> slice(std::initializer_list<T> all, std::size_t which) {
+  if (thorough()) return all;
+  return {all.begin()[which % all.size()]};
 }
 
 }  // namespace muffle::test

@@ -47,7 +47,7 @@ TEST_F(Sampler, NoKindOfRecordsDependsOnRanksAndThreads) {
   for (const Case& c :
        {Case{SamplerModel::kPlane}, Case{SamplerModel::kMomentImages}, Case{SamplerModel::kMomentColumns},
         Case{SamplerModel::kMomentPlane}, Case{SamplerModel::kTable},
-        Case{SamplerModel::kLargeImages, 17 * kTileRecords + 3}, Case{SamplerModel::kImages, 7, 4}}) {
+        Case{SamplerModel::kLargeImages, 9 * kTileRecords + 3}, Case{SamplerModel::kImages, 7, 4}}) {
     test::write_sampler_model(model, c.which);
     spec_.count = c.count;
     spec_.formats = {c.which == SamplerModel::kLargeImages ? "idx" : "npz"};
