@@ -49,4 +49,8 @@ Measures mean_of(const std::vector<TableScore>& scores);
 /// of real ones it is a local detail which one.
 TableClassifierReport evaluate_table_classifiers(const Subject& subject, const TableClassifiersSpec& spec);
 
+/// For people: which of them name the classes of held-out rows far worse than the same ones that learn from
+/// real rows. Empty: none, or there are no such ones.
+std::string far_below_real(const std::vector<TableScore>& synthetic, const std::vector<TableScore>& real);
+
 }  // namespace muffle::evaluate

@@ -117,10 +117,14 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const relea
     out.add_categories(by, kMostDrawn);
   } else {
     const std::vector<double> sorted = present(by);
-    const double low = sorted.empty() ? column.lo : quantile(sorted, kTail);
-    const double high = sorted.empty() ? column.hi : quantile(sorted, 1 - kTail);
+    if (column.follows && !sorted.empty()) {  // what could follow, whatever the row, is far wider
+      out.column_.lo = sorted.front();
+      out.column_.hi = sorted.back();
+    }
+    const double low = sorted.empty() ? out.column_.lo : quantile(sorted, kTail);
+    const double high = sorted.empty() ? out.column_.hi : quantile(sorted, 1 - kTail);
     const double step = column.schema ? column.schema->step : 0.0;
-    std::set<double> edges{column.lo, column.hi};
+    std::set<double> edges{out.column_.lo, out.column_.hi};
     const bool cut_as_counted = released != nullptr && !released->counts.empty() && column.schema;
     const std::vector<double> cuts =
         cut_as_counted ? counted_cuts(*column.schema, *released) : std::vector<double>();
@@ -128,13 +132,13 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const relea
     if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
     for (std::size_t b = 0; width > 0 && b <= most; ++b) {
       double edge = low + width * static_cast<double>(b);
-      if (cut_as_counted) edge = nearest_to(edge, cuts, column.lo);
-      if (edge > column.lo && edge < column.hi && (cut_as_counted || edge <= high + width))
+      if (cut_as_counted) edge = nearest_to(edge, cuts, out.column_.lo);
+      if (edge > out.column_.lo && edge < out.column_.hi && (cut_as_counted || edge <= high + width))
         edges.insert(edge);
     }
     if (cut_as_counted && released->tree) edges = told_apart(edges, column, *released->tree);
     out.add_edges({edges.begin(), edges.end()});
-    if (edges.size() == 1) out.add_edges({column.lo, column.hi});
+    if (edges.size() == 1) out.add_edges({out.column_.lo, out.column_.hi});
   }
   if (column.may_be_missing) out.labels_.emplace_back("missing");
   return out;

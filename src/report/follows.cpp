@@ -13,6 +13,8 @@ namespace {
 constexpr double kDecides = 0.98, kDecidesNoMore = 0.95;
 /// Of V in few bins: below it nothing is looked at value by value.
 constexpr double kStrongPair = 0.6;
+/// The same of two categories, of which the map draws the 16 most frequent alone.
+constexpr double kStrongCategories = 0.3;
 constexpr std::size_t kMostLostNamed = 6, kMostRowsFollowed = 20'000, kFewestRowsAValue = 20;
 
 /// Names of pairs, the first few.
@@ -72,18 +74,15 @@ std::vector<std::string> lost_dependencies(const Rows& real, const Rows& samples
   Named categories, numbers, ranks;
   for (const TableScores::Pair& p : pairs) {
     const Column &a = real.columns[p.a], &b = real.columns[p.b];
-    if (!a.is_number && !b.is_number) {
-      if (p.v_real >= kDecides && p.v_made < kDecidesNoMore) categories.add(a.name, "and", b.name);
-      continue;
-    }
+    const bool of_categories = !a.is_number && !b.is_number;
     if (p.rank_real && std::fabs(*p.rank_real) >= kDecides && std::fabs(*p.rank_made) < kDecidesNoMore) {
       ranks.add(a.name, "and", b.name);
-    } else if (p.v_real >= kStrongPair) {
+    } else if (p.v_real >= (of_categories ? kStrongCategories : kStrongPair)) {
       for (const auto& [one, from] : {std::pair(p.a, p.b), std::pair(p.b, p.a)}) {
         // A column of one value follows from everything.
         if (follows(real.values[one], std::vector<double>(real.size(), 0.0)).value_or(1.0) < kDecides &&
             is_lost(real, samples, one, from)) {
-          numbers.add(real.columns[one].name, "from", real.columns[from].name);
+          (of_categories ? categories : numbers).add(real.columns[one].name, "from", real.columns[from].name);
           break;
         }
       }
@@ -92,7 +91,7 @@ std::vector<std::string> lost_dependencies(const Rows& real, const Rows& samples
   std::vector<std::string> out;
   if (!categories.empty())
     out.push_back(
-        "In the real rows one column all but decides the other, and in the synthetic ones it does not: " +
+        "In the real rows one column follows from the other, and in the synthetic ones it does not: " +
         categories.text() +
         ". If that is public knowledge, `[[combinations]]` or `determined_by` in the schema keeps it "
         "in every row, and spends no noise on it.");

@@ -91,7 +91,8 @@ void public_pairs(const PublicMaterial& m, Page& page) {
   const std::vector<std::size_t> columns = drawn(map);
   page.paragraph(
       "Which columns go together in the synthetic rows: Cramer's V of their values (numbers in 8 bins of "
-      "about equally many rows), 0 where one column says nothing of the other, 1 where it decides it. Weak "
+      "about equally many rows, of categories the 16 most frequent), 0 where one column says nothing of the "
+      "other, 1 where each decides the other. Weak "
       "associations of the real data drown in the release's noise first: that none is shown here does not "
       "say that there is none.");
   page.figure(drawing(rows, columns, map.n, map.v, map.v, "Associations of the synthetic rows"),

@@ -75,12 +75,35 @@ void judge_rules(const PublicMaterial& m, std::vector<std::string>& good, std::v
       fmt::format("None of {} synthetic rows breaks a rule of the schema: {}.", m.samples->size(), named));
 }
 
+/// Of the synthetic rows: those in which completed years are negative, as of people born after their
+/// admission.
+void judge_years(const PublicMaterial& m, std::vector<std::string>& bad) {
+  if (!m.samples) return;
+  for (std::size_t j = 0; j < m.samples->columns.size(); ++j) {
+    const Column& column = m.samples->columns[j];
+    if (!column.follows || !column.schema->derived ||
+        column.schema->derived->unit != schema::Derivation::Unit::kYears)
+      continue;
+    const auto& columns = m.artifact().schema.table->columns;
+    const std::string &later = columns[column.schema->derived->later].name,
+                      &earlier = columns[column.schema->derived->earlier].name;
+    const auto negative = std::count_if(m.samples->values[j].begin(), m.samples->values[j].end(),
+                                        [](double years) { return years < 0; });
+    if (negative > 0)
+      bad.push_back(fmt::format(
+          "In {} of {} synthetic rows '{}' is negative: '{}' lies before '{}'. If that cannot be, a rule of "
+          "the schema ('{}' <= '{}') keeps their order in every row.",
+          negative, m.samples->size(), column.name, later, earlier, earlier, later));
+  }
+}
+
 void say(const PublicMaterial& m, std::vector<std::string> good, std::vector<std::string> bad, Page& page) {
   std::vector<std::string> open = unsettled(m), first;
   judge_epsilon(m, first, open);
   bad.insert(bad.begin(), open.begin(), open.end());
   good.insert(good.begin(), first.begin(), first.end());
   judge_rules(m, good, bad);
+  judge_years(m, bad);
   if (m.artifact().is_private) {
     quality_by_noise(m, good, bad);
     judge_classes_by_noise(m, good, bad);

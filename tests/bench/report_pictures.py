@@ -2,7 +2,7 @@
 """Pictures of reports for docs/images, by headless Chromium, pdftoppm (poppler-utils) and Pillow, which makes them small.
 
 report_pictures.py RUNS OUT
-RUNS has the run folders `adult`, `stays`, `fashion`, `cifar`, `mixture` and `actg175` with their report.html and report-private.html (docs/lab/2026-11-27-reports-read.md and, of the last, docs/how-to/report.md have the commands). A folder that is not there: its pictures stay as they are.
+RUNS has the run folders `adult`, `stays`, `fashion`, `network` (images by a network), `cifar`, `mixture` and `actg175` with their report.html and report-private.html (docs/lab/2026-11-27-reports-read.md and, of the last, docs/how-to/report.md have the commands). A folder that is not there: its pictures stay as they are.
 """
 import pathlib
 import re
@@ -12,6 +12,7 @@ import tempfile
 
 from PIL import Image
 
+TRAINING = "#settings > :not(.grid) {display: none}"
 CHARTS = "#columns > :not(.key):not(.grid) {display: none}"
 PICTURES = {  # name: report, its section (None: all), styles besides, width and height in the page's pixels, scale, dark
     "report-adult": ("adult/report.html", None, "", 1440, 2250, 0.6, False),
@@ -25,6 +26,8 @@ PICTURES = {  # name: report, its section (None: all), styles besides, width and
     "report-scores": ("adult/report-private.html", "scores", "", 1440, 1900, 0.6, True),
     "report-disclosure": ("adult/report-private.html", "disclosure", "", 1440, 1700, 0.6, False),
     "report-cifar": ("cifar/report.html", "images", "", 1440, 1060, 0.6, False),
+    "report-training": ("network/report.html", "settings", TRAINING, 1440, 420, 0.6, False),
+    "report-nearest": ("network/report-private.html", "images", "", 1440, 2080, 0.6, False),
     "report-mixture": ("mixture/report.html", None, "", 1440, 1700, 0.6, False),
 }
 OF_COLOURS = ("report-cifar",)

@@ -157,6 +157,18 @@ TEST_F(TableClassifiers, AreNamedWhereTheyHardlyTellClassesApart) {
     EXPECT_NE(near[0].find(part), std::string::npos) << near[0];
 }
 
+TEST_F(TableClassifiers, AreNamedWhereTheyLieFarBelowTheSameOnesOfRealRows) {
+  std::vector<TableScore> synthetic{{"mlp", {}}, {"lda", {}}, {"gaussian_nb", {}}}, real = synthetic;
+  synthetic[0].measures.weighted_f1 = 0.80;
+  synthetic[1].measures.weighted_f1 = 0.85;
+  synthetic[2].measures.weighted_f1 = 0.09;
+  for (TableScore& score : real) score.measures.weighted_f1 = 0.85;
+  EXPECT_TRUE(far_below_real(synthetic, {}).empty());
+  EXPECT_NE(far_below_real(synthetic, real).find("on real records: gaussian_nb."), std::string::npos)
+      << far_below_real(synthetic, real);
+  EXPECT_TRUE(far_below_real(real, real).empty());
+}
+
 TEST_F(TableClassifiers, GiveTheSameMeasuresForAnyThreadsAndOrder) {
   const std::string made = people(300, false, 0), test = people(300, false, 1);
   const auto names = table_classifier_names();

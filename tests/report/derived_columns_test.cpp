@@ -10,6 +10,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "report/results.hpp"
+#include "report/sections.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::report {
@@ -113,6 +114,31 @@ TEST_F(DerivedColumns, AreScoredAndTellAttackersNothingMore) {
     EXPECT_EQ(all.inferences[k].column, of_records.inferences[k].column) << "the house is guessed by nobody";
     EXPECT_EQ(all.inferences[k].of_held_out.value, of_records.inferences[k].of_held_out.value);
   }
+}
+
+TEST_F(DerivedColumns, PeopleBornAfterTheirAdmissionAreNamedInTheSummary) {
+  PublicMaterial m;
+  m.verification.artifact.emplace().is_private = false;
+  m.verification.artifact->schema.table =
+      std::make_shared<const schema::Table>(schema::parse_table_toml(kStays, "s"));
+  const auto summary = [&](const std::string& rows) {
+    m.samples = read(rows);
+    Page page;
+    public_summary(m, page);
+    return page.html();
+  };
+  EXPECT_EQ(summary(",1999-06-15,2020-06-14,,surgery,no\n").find("is negative"), std::string::npos);
+  const std::string rows = ",1999-06-15,2020-06-14,,surgery,no\n,1999-06-15,2020-06-14,,surgery,yes\n";
+  m.samples = read(rows);
+  m.samples->values[4] = {-1, 21};
+  Page page;
+  public_summary(m, page);
+  EXPECT_NE(
+      page.html().find("In 1 of 2 synthetic rows &#39;age&#39; is negative: &#39;admitted&#39; lies before"),
+      std::string::npos)
+      << page.html();
+  // What could follow is far wider than what does: the axis is that of the rows.
+  EXPECT_EQ(Bins::to_draw(m.samples->columns[4], m.samples->values[4]).ticks().front(), "-1");
 }
 
 }  // namespace

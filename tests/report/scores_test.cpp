@@ -143,6 +143,28 @@ TEST(Follows, WhatIsLostIsNamedWithItsKeys) {
   EXPECT_NE(said[1].find("'net' and 'gross'"), std::string::npos) << said[1];
 }
 
+TEST(Follows, AHierarchyOfManyCategoriesIsNamedByTheOneThatFollows) {
+  // 32 grades of 7 kinds: the map draws 16 of them, what follows is seen in all.
+  Rows real;
+  real.columns = {categories_of(7), categories_of(32)};
+  real.columns[0].name = "grade";
+  real.columns[1].name = "sub_grade";
+  real.values.resize(2);
+  const CounterStream random(9, Stream::kTest, 78);
+  for (std::size_t i = 0; i < 3000; ++i) {
+    real.values[1].push_back(static_cast<double>(random.below(i, 32)));
+    real.values[0].push_back(std::floor(real.values[1].back() / 5));
+  }
+  real.labels.assign(3000, 0);
+  Rows made = real;
+  for (std::size_t i = 0; i < 3000; i += 2) made.values[0][i] = static_cast<double>(i / 2 % 7);
+  const auto said = lost_dependencies(real, made, score_table(real, std::nullopt, made, {}).all);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("'grade' from 'sub_grade'"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("determined_by"), std::string::npos);
+  EXPECT_TRUE(lost_dependencies(real, real, score_table(real, std::nullopt, real, {}).all).empty());
+}
+
 /// Two classes of vectors, so far apart in each number; two more at the same place.
 PublicMaterial release_of(float apart, double epsilon) {
   const CounterStream random(3, Stream::kTest, 5);
