@@ -188,8 +188,13 @@ std::string line_chart(const LineChart& chart) {
   std::string out = opening(kWidth, kHeight, chart.title, chart.description);
   out += fmt::format("<path class=\"axis\" d=\"M{0} {1}H{2}M{0} {3}H{2}\"/>", kLeft, kHeight - kBottom,
                      kWidth - kRight, kTop);
-  for (const auto& [value, y] : {std::pair(high, kTop + 8), std::pair(low, kHeight - kBottom)})
-    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.3g}</text>", kLeft - 3, y, value);
+  constexpr std::size_t kBesideAxis = 5;  // letters; a longer number begins at the picture's edge
+  for (const auto& [value, y] : {std::pair(high, kTop + 8), std::pair(low, kHeight - kBottom)}) {
+    const std::string text = fmt::format("{:.3g}", value);
+    out += text.size() > kBesideAxis
+               ? fmt::format("<text x=\"0\" y=\"{}\">{}</text>", y, text)
+               : fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kLeft - 3, y, text);
+  }
   for (const LineChart::Line& line : chart.lines) {
     std::string path;
     for (std::size_t i = 0; i < chart.at.size(); ++i)
