@@ -24,20 +24,13 @@ Chains::Chains(const std::vector<std::size_t>& codes, const PairGraphLaw& law, s
       law_(codes, law),
       sweeps_(sweeps),
       records_(codes),
-      random_(0, Stream::kTrainLatent, substream),
-      partner_(codes.size()) {
-  for (const PairGraphLaw::Pair& pair : law.pairs) {
-    const auto rows = static_cast<Index>(codes[pair.first]), columns = static_cast<Index>(codes[pair.second]);
-    partner_[pair.first].push_back({pair.second, Eigen::MatrixXf(rows, columns)});
-    partner_[pair.second].push_back({pair.first, Eigen::MatrixXf(columns, rows)});
-  }
+      random_(0, Stream::kTrainLatent, substream) {
+  for (std::size_t j = 0; j < codes.size(); ++j) seen_.push_back(law_.no_meetings(j));
 }
 
 std::vector<Eigen::MatrixXd> Chains::show(const PairGraphLaw& law, std::size_t chains) {
   law_.set_parameters(law);
-  for (auto& partners : partner_) {
-    for (Partner& partner : partners) partner.seen.setZero();
-  }
+  for (GibbsLaw::Meetings& seen : seen_) std::fill(seen.begin(), seen.end(), FloatPacket{});
   std::array<std::uint64_t, GibbsRecords::kMost> blocks;
   for (std::size_t i = 0; i < chains; i += GibbsRecords::kMost) {
     const std::size_t some = std::min(GibbsRecords::kMost, chains - i);
@@ -45,26 +38,25 @@ std::vector<Eigen::MatrixXd> Chains::show(const PairGraphLaw& law, std::size_t c
     records_.begin(random_, std::span(blocks).first(some));
     law_.draw_tree(records_);
     for (std::size_t s = 0; s + 1 < sweeps_; ++s) law_.sweep(records_);
-    law_.sweep(records_, [&](const GibbsLaw::Met& met) { see(met); });
+    law_.sweep(records_,
+               [&](const GibbsLaw::Met& met) { law_.add_meetings(records_, met, seen_[met.column]); });
   }
   std::vector<Eigen::MatrixXd> out;
   std::vector<std::size_t> next(codes_.size());
-  for (const auto& pair : law.pairs) {
-    const Eigen::MatrixXf &first = partner_[pair.first][next[pair.first]++].seen,
-                          &second = partner_[pair.second][next[pair.second]++].seen;
-    out.push_back((first + second.transpose()).cast<double>() / (2.0 * static_cast<double>(chains)));
+  for (const auto& [first, second, interaction] : law.pairs) {
+    const std::size_t a = next[first]++, b = next[second]++;
+    Eigen::MatrixXd& shares =
+        out.emplace_back(static_cast<Index>(codes_[first]), static_cast<Index>(codes_[second]));
+    for (std::size_t x = 0; x < codes_[first]; ++x) {
+      for (std::size_t y = 0; y < codes_[second]; ++y) {
+        const float both =
+            law_.meetings(seen_[first], first, a, x, y) + law_.meetings(seen_[second], second, b, y, x);
+        shares(static_cast<Index>(x), static_cast<Index>(y)) =
+            static_cast<double>(both) / (2.0 * static_cast<double>(chains));
+      }
+    }
   }
   return out;
-}
-
-void Chains::see(const GibbsLaw::Met& met) {
-  const auto k = static_cast<Index>(codes_[met.column]);
-  for (Partner& partner : partner_[met.column]) {
-    const std::uint32_t* const codes = records_.codes(partner.column);
-    for (std::size_t r = 0; r < records_.count(); ++r)
-      partner.seen.col(static_cast<Index>(codes[r])) +=
-          Eigen::Map<const Eigen::VectorXf>(met.shares + r * met.stride, k);
-  }
 }
 
 }  // namespace muffle::model

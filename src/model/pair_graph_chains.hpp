@@ -38,21 +38,13 @@ class Chains {
   std::vector<Eigen::MatrixXd> show(const PairGraphLaw& law, std::size_t chains);
 
  private:
-  /// A column's partner, and how often the column's codes (rows) met the partner's.
-  struct Partner {
-    std::size_t column;
-    Eigen::MatrixXf seen;
-  };
-
-  void see(const GibbsLaw::Met& met);
-
   const std::vector<std::size_t>& codes_;
   GibbsLaw law_;
   std::size_t sweeps_;
   GibbsRecords records_;
   CounterStream random_;
-  std::uint64_t next_ = 0;                     ///< record
-  std::vector<std::vector<Partner>> partner_;  ///< d: in the order of the law's pairs
+  std::uint64_t next_ = 0;                ///< record
+  std::vector<GibbsLaw::Meetings> seen_;  ///< d
 };
 
 }  // namespace muffle::model

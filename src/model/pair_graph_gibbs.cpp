@@ -100,8 +100,19 @@ void GibbsLaw::sweep(GibbsRecords& records, const std::function<void(const Met&)
       shares = records.shares_.data();
     }
     draw_by_factors(column.view(), records.lanes(), j, records.words(j), records.numbers_.data(), shares);
-    if (visit) visit({j, shares->lane, column.packets * kPacket});
+    if (visit) visit({j, shares});
   }
+}
+
+void GibbsLaw::add_meetings(GibbsRecords& records, const Met& met, Meetings& to) const {
+  add_shares(columns_[met.column].view(), records.lanes(), records.count(), met.shares, to.data());
+}
+
+float GibbsLaw::meetings(const Meetings& of, std::size_t column, std::size_t partner, std::size_t code,
+                         std::size_t partners_code) const {
+  const Column& own = columns_[column];
+  const std::size_t row = own.partners[partner].first_row + partners_code;
+  return of[row * own.packets + code / kPacket].lane[code % kPacket];
 }
 
 }  // namespace muffle::model

@@ -65,11 +65,19 @@ class GibbsLaw {
   /// A column's conditional laws as a sweep has met them, the column now drawn.
   struct Met {
     std::size_t column = 0;
-    const float* shares = nullptr;  ///< records x stride: probabilities of the codes
-    std::size_t stride = 0;
+    const FloatPacket* shares = nullptr;  ///< records x packets of a row: probabilities of the codes
   };
   /// One Gibbs sweep, columns in their order. @param visit  may be empty
   void sweep(GibbsRecords& records, const std::function<void(const Met&)>& visit = {}) const;
+
+  /// How often a column's codes met those of each of its partners, by what a sweep has met: sums of the
+  /// conditional laws, laid out as the law's rows are.
+  using Meetings = std::vector<FloatPacket>;
+  Meetings no_meetings(std::size_t column) const { return Meetings(columns_[column].factors.size()); }
+  void add_meetings(GibbsRecords& records, const Met& met, Meetings& to) const;
+  /// Of one code and a partner's. @param partner  in the order of the law's pairs
+  float meetings(const Meetings& of, std::size_t column, std::size_t partner, std::size_t code,
+                 std::size_t partners_code) const;
 
  private:
   struct Column {

@@ -210,6 +210,28 @@ MUFFLE_INLINE void draw_bounds(const ColumnRows& from, const RecordLanes& record
   }
 }
 
+template <std::size_t kPackets>
+MUFFLE_INLINE void add_packets(const ColumnRows& from, const RecordLanes& records, std::size_t count,
+                               std::size_t packet, const FloatPacket* shares, FloatPacket* sums) {
+  for (std::size_t k = 0; k < from.partner_count; ++k) {
+    const ColumnRows::Partner& partner = from.partners[k];
+    const std::uint32_t* const codes = records.codes + partner.column * records.stride;
+    FloatPacket* const rows = sums + partner.first_row * from.packets + packet;
+    for (std::size_t r = 0; r < count; ++r) {
+      FloatPacket* const row = rows + codes[r] * from.packets;
+      const FloatPacket* const own = shares + r * from.packets + packet;
+      for (std::size_t a = 0; a < kPackets; ++a) floats(row[a]) += floats(own[a]);
+    }
+  }
+}
+
+MUFFLE_INLINE void add_shares_here(const ColumnRows& from, const RecordLanes& records, std::size_t count,
+                                   const FloatPacket* shares, FloatPacket* sums) {
+  std::size_t packet = 0;
+  for (; packet + 2 <= from.packets; packet += 2) add_packets<2>(from, records, count, packet, shares, sums);
+  if (packet < from.packets) add_packets<1>(from, records, count, packet, shares, sums);
+}
+
 /// Rows of logarithms become factors; each row's largest is 1, and the logarithms are moved with it.
 MUFFLE_INLINE void raise_rows_here(FloatPacket* logarithms, std::size_t rows, std::size_t codes,
                                    FloatPacket* factors) {
@@ -236,6 +258,7 @@ struct Kernels {
   decltype(&draw_by_factors) factors;
   decltype(&draw_by_bounds) bounds;
   decltype(&raise_rows) raise;
+  decltype(&add_shares) add;
 };
 
 #define MUFFLE_KERNELS(NAME, ATTRIBUTE)                                                                  \
@@ -251,7 +274,11 @@ struct Kernels {
                               FloatPacket* factors) {                                                    \
     raise_rows_here(logarithms, rows, codes, factors);                                                   \
   }                                                                                                      \
-  constexpr Kernels kKernels_##NAME{factors_##NAME, bounds_##NAME, raise_##NAME};
+  ATTRIBUTE void add_##NAME(const ColumnRows& from, const RecordLanes& records, std::size_t count,       \
+                            const FloatPacket* shares, FloatPacket* sums) {                              \
+    add_shares_here(from, records, count, shares, sums);                                                 \
+  }                                                                                                      \
+  constexpr Kernels kKernels_##NAME{factors_##NAME, bounds_##NAME, raise_##NAME, add_##NAME};
 
 MUFFLE_KERNELS(plain, )
 #if defined(__x86_64__)
@@ -277,6 +304,11 @@ void draw_by_factors(const ColumnRows& from, const RecordLanes& records, std::si
 void draw_by_bounds(const ColumnRows& from, const RecordLanes& records, std::size_t column,
                     const std::uint32_t* words, FloatPacket* numbers) {
   kernels().bounds(from, records, column, words, numbers);
+}
+
+void add_shares(const ColumnRows& from, const RecordLanes& records, std::size_t count,
+                const FloatPacket* shares, FloatPacket* sums) {
+  kernels().add(from, records, count, shares, sums);
 }
 
 void raise_rows(FloatPacket* logarithms, std::size_t rows, std::size_t codes, FloatPacket* factors) {

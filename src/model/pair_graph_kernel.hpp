@@ -49,6 +49,13 @@ void draw_by_factors(const ColumnRows& from, const RecordLanes& records, std::si
 void draw_by_bounds(const ColumnRows& from, const RecordLanes& records, std::size_t column,
                     const std::uint32_t* words, FloatPacket* numbers);
 
+/// Adds up each record's shares of a column by the codes of its partners: row `first_row` + a partner's code
+/// gets the shares of the records that have it, one record after the other.
+/// @param records  of which the first `count` are looked at  @param shares  as draw_by_factors() writes them
+/// @param sums     rows, as factors has them; the first one is left alone
+void add_shares(const ColumnRows& from, const RecordLanes& records, std::size_t count,
+                const FloatPacket* shares, FloatPacket* sums);
+
 /// Makes factors of logarithms, row by row; each row's largest factor is 1, and the logarithms move with it.
 /// What is beyond a row's codes becomes 0.
 void raise_rows(FloatPacket* logarithms, std::size_t rows, std::size_t codes, FloatPacket* factors);

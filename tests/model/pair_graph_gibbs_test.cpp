@@ -134,7 +134,8 @@ TEST(PairGraphGibbs, SweepsMeetTheConditionalLaws) {
         for (std::size_t i = 0; i < now.size(); ++i) {
           const std::vector<double> p = conditional(law, now[i], met.column);
           for (std::size_t x = 0; x < p.size(); ++x)
-            ASSERT_NEAR(met.shares[i * met.stride + x], p[x], strength < 1 ? 2e-6 : 1e-3 * strength);
+            ASSERT_NEAR(met.shares[i * ((p.size() + kPacket - 1) / kPacket) + x / kPacket].lane[x % kPacket],
+                        p[x], strength < 1 ? 2e-6 : 1e-3 * strength);
           const std::uint32_t drawn_code = drawn.records.codes(met.column)[i];
           const int code = code_at(p, drawn.uniform(i, sweep, met.column));
           if (code >= 0 && strength < 1000) {
@@ -171,6 +172,36 @@ TEST(PairGraphGibbs, ARecordDoesNotDependOnItsNeighboursAndVisits) {
     all.records.begin(all.random, all.blocks);
     draw(all, false);
   }
+}
+
+TEST(PairGraphGibbs, MeetingsAreSumsOfTheSharesOfTheRecordsThatHaveACode) {
+  const PairGraphLaw law = some_law(1);
+  const GibbsLaw gibbs(kCodes, law);
+  Drawn drawn(29);  // no whole number of packets
+  gibbs.draw_tree(drawn.records);
+  gibbs.sweep(drawn.records, [&](const GibbsLaw::Met& met) {
+    const std::size_t own = kCodes[met.column], packets = (own + kPacket - 1) / kPacket;
+    GibbsLaw::Meetings sums = gibbs.no_meetings(met.column);
+    gibbs.add_meetings(drawn.records, met, sums);
+    gibbs.add_meetings(drawn.records, met, sums);  // onto what is there
+    std::size_t partner = 0;
+    for (const PairGraphLaw::Pair& pair : law.pairs) {
+      if (pair.first != met.column && pair.second != met.column) continue;
+      const std::size_t other = pair.first == met.column ? pair.second : pair.first;
+      for (std::size_t y = 0; y < kCodes[other]; ++y) {
+        for (std::size_t x = 0; x < own; ++x) {
+          double expected = 0;
+          for (std::size_t r = 0; r < 29; ++r) {
+            if (drawn.records.codes(other)[r] == y)
+              expected += 2.0 * met.shares[r * packets + x / kPacket].lane[x % kPacket];
+          }
+          EXPECT_NEAR(gibbs.meetings(sums, met.column, partner, x, y), expected, 1e-5)
+              << met.column << " " << other;
+        }
+      }
+      ++partner;
+    }
+  });
 }
 
 /// Parameters as large as a model file may hold.
