@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t kRowsABatch = 4096;
 
-/// Of a column whose bins are learned, so many groups of its grid's cells are compared.
-
 /// Which group each code of a feature is in; empty: the codes themselves.
 using Groups = std::vector<std::uint32_t>;
 

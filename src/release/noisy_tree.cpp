@@ -127,9 +127,9 @@ NoisyTree::Reach NoisyTree::reach(std::span<const double> edges) const {
   // The errors' own law, drawn: what all records are wrong by, then how each node's are divided.
   const double all = std::max(1.0, counts_[0]);
   const std::vector<double> known = distribution();
+  const double span = edges.empty() ? 0.0 : edges.back() - edges.front();
   const auto width = [&](std::size_t cell) {
-    return edges.empty() ? 1 / static_cast<double>(cells())
-                         : (edges[cell + 1] - edges[cell]) / (edges.back() - edges.front());
+    return span > 0 ? (edges[cell + 1] - edges[cell]) / span : 1 / static_cast<double>(cells());
   };
   std::vector<double> farthest;
   double areas = 0;

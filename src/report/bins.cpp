@@ -121,10 +121,11 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const relea
       out.column_.lo = sorted.front();
       out.column_.hi = sorted.back();
     }
-    const double low = sorted.empty() ? out.column_.lo : quantile(sorted, kTail);
-    const double high = sorted.empty() ? out.column_.hi : quantile(sorted, 1 - kTail);
+    const double lo = out.column_.lo, hi = out.column_.hi;
+    const double low = sorted.empty() ? lo : quantile(sorted, kTail);
+    const double high = sorted.empty() ? hi : quantile(sorted, 1 - kTail);
     const double step = column.schema ? column.schema->step : 0.0;
-    std::set<double> edges{out.column_.lo, out.column_.hi};
+    std::set<double> edges{lo, hi};
     const bool cut_as_counted = released != nullptr && !released->counts.empty() && column.schema;
     const std::vector<double> cuts =
         cut_as_counted ? counted_cuts(*column.schema, *released) : std::vector<double>();
@@ -132,13 +133,12 @@ Bins Bins::to_draw(const Column& column, std::span<const double> by, const relea
     if (step > 0) width = std::max(step, std::ceil(width / step - 1e-9) * step);
     for (std::size_t b = 0; width > 0 && b <= most; ++b) {
       double edge = low + width * static_cast<double>(b);
-      if (cut_as_counted) edge = nearest_to(edge, cuts, out.column_.lo);
-      if (edge > out.column_.lo && edge < out.column_.hi && (cut_as_counted || edge <= high + width))
-        edges.insert(edge);
+      if (cut_as_counted) edge = nearest_to(edge, cuts, lo);
+      if (edge > lo && edge < hi && (cut_as_counted || edge <= high + width)) edges.insert(edge);
     }
     if (cut_as_counted && released->tree) edges = told_apart(edges, column, *released->tree);
     out.add_edges({edges.begin(), edges.end()});
-    if (edges.size() == 1) out.add_edges({out.column_.lo, out.column_.hi});
+    if (edges.size() == 1) out.add_edges({lo, hi});
   }
   if (column.may_be_missing) out.labels_.emplace_back("missing");
   return out;

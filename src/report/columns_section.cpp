@@ -280,8 +280,8 @@ void private_columns(const PublicMaterial& m, const PrivateMaterial& real, Page&
   page.paragraph(
       "Synthetic and real rows, on the columns' own values. Numbers are drawn in finer bins than the "
       "release counts, so that what lies within these is seen, too. The band is what the release itself "
-      "says: of a category the share that it holds in 95 of 100 cases; of numbers the same, but a count of "
-      "several bars is spread evenly over them, as the release tells them not apart.");
+      "says: it holds a category's true share in 95 of 100 cases. Of numbers a count of several bars is "
+      "spread evenly over them, as the release does not tell them apart.");
   const std::vector<Shape> shapes = shapes_of(real.real, *m.samples),
                            beside =
                                real.held_out ? shapes_of(real.real, *real.held_out) : std::vector<Shape>();

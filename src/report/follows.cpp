@@ -75,7 +75,10 @@ std::vector<std::string> lost_dependencies(const Rows& real, const Rows& samples
   for (const TableScores::Pair& p : pairs) {
     const Column &a = real.columns[p.a], &b = real.columns[p.b];
     const bool of_categories = !a.is_number && !b.is_number;
-    if (p.rank_real && std::fabs(*p.rank_real) >= kDecides && std::fabs(*p.rank_made) < kDecidesNoMore) {
+    if (of_categories && p.v_real >= kDecides && p.v_made < kDecidesNoMore) {
+      categories.add(a.name, "and", b.name);
+    } else if (p.rank_real && std::fabs(*p.rank_real) >= kDecides &&
+               std::fabs(*p.rank_made) < kDecidesNoMore) {
       ranks.add(a.name, "and", b.name);
     } else if (p.v_real >= (of_categories ? kStrongCategories : kStrongPair)) {
       for (const auto& [one, from] : {std::pair(p.a, p.b), std::pair(p.b, p.a)}) {
@@ -91,7 +94,7 @@ std::vector<std::string> lost_dependencies(const Rows& real, const Rows& samples
   std::vector<std::string> out;
   if (!categories.empty())
     out.push_back(
-        "In the real rows one column follows from the other, and in the synthetic ones it does not: " +
+        "In the real rows one column all but decides the other, and in the synthetic ones it does not: " +
         categories.text() +
         ". If that is public knowledge, `[[combinations]]` or `determined_by` in the schema keeps it "
         "in every row, and spends no noise on it.");

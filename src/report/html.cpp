@@ -52,9 +52,8 @@ constexpr char kStyle[] =
     "color:#a3162a;font-weight:700;padding:0 "
     ".4rem}html{font-size:11px}body{font-size:11px;max-width:none}nav{display:none}.table{background:none;"
     "overflow:visible}"
-    "section,h3{break-after:avoid}section{break-after:auto}.table,figure{break-inside:avoid}*{print-color-"
-    "adjust:exact;"
-    "-webkit-print-color-adjust:exact}}\n";
+    "section,h3{break-after:avoid}section{break-after:auto}.table,figure{break-inside:avoid}"
+    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 /// Escaped, with what stands between backticks as code.
 std::string prose(std::string_view text) {

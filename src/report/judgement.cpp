@@ -152,8 +152,7 @@ void judge_table_classifiers(const nlohmann::json& metrics, std::vector<std::str
   }
   const std::string says = fmt::format(
       "Classifiers that learn from the synthetic rows tell the held-out real ones' label by a mean area "
-      "under "
-      "the ROC curve of {:.3f}, where guessing has {}",
+      "under the ROC curve of {:.3f}, where guessing has {}",
       *made, kCoin);
   const auto real = number_at(metrics, kReal, "mean", "roc_auc");
   if (!real) {

@@ -114,7 +114,7 @@ for kind in since rule; do
   says 0 'Everything fits' "$MUFFLE" check --set "data.schema=$work/$kind.toml" "${job[@]}"
   ends 0 "$MUFFLE" run --set "data.schema=$work/$kind.toml" "${job[@]}" --insecure-seeded-noise 7 --out "$work/$kind"
   check "what is derived is compared, too" python3 -c "
-import json, sys
+import json
 found = json.load(open('$work/$kind/metrics.json'))['marginals']['numbers']['columns']
 assert found['nights']['ks'] <= 0.05 and found['age']['ks'] <= 0.05, found"
   says 0 '' "$MUFFLE" report --run "$work/$kind" --private --out "$work/$kind-private.html"

@@ -23,6 +23,19 @@ TEST(NoisyTree, WithoutNoiseTheCountsComeBack) {
   EXPECT_LT(tree->reach().most, 1e-7);
 }
 
+TEST(NoisyTree, TheAreaIsOverTheCellsWidths) {
+  const auto tree = NoisyTree::of(tree_release(falling(8), 0, false, 5.0, 1), 0);
+  ASSERT_TRUE(tree);
+  const double even = tree->reach().area;
+  EXPECT_GT(even, 0.0);
+  EXPECT_LT(even, tree->reach().mean) << "nowhere farther than where it is farthest";
+  std::vector<double> edges{0, 1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_NEAR(tree->reach(edges).area, even, 1e-12);
+  edges.back() = 1e9;  // what is known of the last cell, whose end is 1, is all that counts
+  EXPECT_LT(tree->reach(edges).area, 0.75 * even);
+  EXPECT_DOUBLE_EQ(tree->reach(std::vector<double>(9, 5.0)).area, even) << "no width at all";
+}
+
 TEST(NoisyTree, RangesAreTheLeastSquaresAnswerWithItsOwnVariance) {
   // Three cells, {0, 1} and {2}, then each by itself; the last one is counted in both levels. All by hand:
   // with x0 + x1 + x2 = n known, unit variances of levels are 2 sigma^2 (two classes).

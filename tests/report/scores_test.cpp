@@ -165,6 +165,26 @@ TEST(Follows, AHierarchyOfManyCategoriesIsNamedByTheOneThatFollows) {
   EXPECT_TRUE(lost_dependencies(real, real, score_table(real, std::nullopt, real, {}).all).empty());
 }
 
+TEST(Follows, CategoriesOfFewRowsAreJudgedByTheirAssociation) {
+  // 14 values in 200 rows: too few of each to say value by value what follows.
+  Rows real;
+  real.columns = {categories_of(14), categories_of(14)};
+  real.columns[0].name = "code";
+  real.columns[1].name = "text";
+  real.values.resize(2);
+  for (std::size_t i = 0; i < 200; ++i) {
+    real.values[0].push_back(static_cast<double>(i % 14));
+    real.values[1].push_back(static_cast<double>(13 - i % 14));
+  }
+  real.labels.assign(200, 0);
+  EXPECT_FALSE(follows(real.values[0], real.values[1]));
+  Rows made = real;
+  for (std::size_t i = 0; i < 200; i += 3) made.values[1][i] = static_cast<double>(i / 3 % 14);
+  const auto said = lost_dependencies(real, made, score_table(real, std::nullopt, made, {}).all);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("'code' and 'text'"), std::string::npos) << said[0];
+}
+
 /// Two classes of vectors, so far apart in each number; two more at the same place.
 PublicMaterial release_of(float apart, double epsilon) {
   const CounterStream random(3, Stream::kTest, 5);
