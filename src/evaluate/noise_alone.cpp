@@ -62,7 +62,7 @@ class Pairs {
 
 /// Of a number whose bins are learned.
 NoiseAlone::Number of_number(const release::NoisyTree& tree, const schema::Column& column, double records) {
-  const release::NoisyTree::Reach reach = tree.reach(column.edges);
+  const features::TreeErrors::Reach reach = tree.reach(column.edges);
   NoiseAlone::Number out{reach.mean, reach.area, 0.0};
   std::vector<double> cells(tree.cells());
   double before = 0;

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <utility>
+
+#include "muffle/features/tree_errors.hpp"
 
 namespace muffle::features {
 namespace {
@@ -30,6 +34,45 @@ std::string name_of(const CountTable& table, const std::vector<std::string>& nam
   std::string out;
   for (const std::size_t j : table.columns) out += (out.empty() ? "" : " x ") + names[j];
   return out;
+}
+
+/// Of numbers whose bins are learned. @param noise  over the records of a class  @param records  of a class
+std::string outlook_of_trees(const CountTables& all, const std::vector<std::string>& names,
+                             std::size_t classes, double noise, double records) {
+  const double of_all = records * static_cast<double>(classes);
+  std::map<std::pair<std::size_t, double>, double> found;  // many columns have the same grid
+  double most_noise = 0.0, sum = 0.0, farthest = -1.0;
+  std::size_t numbers = 0, widest = 0;
+  std::string farthest_name;
+  for (std::size_t j = 0; j < all.grid_cells.size(); ++j) {
+    const std::size_t cells = all.grid_cells[j];
+    const auto table = std::ranges::find(all.tables, std::vector{j}, &CountTable::columns);
+    if (cells == 0 || table == all.tables.end()) continue;
+    const double sigma = noise * std::sqrt(all.sum_of_squares()) / table->weight * records;
+    const auto [place, is_new] = found.try_emplace({cells, sigma}, 0.0);
+    if (is_new) {
+      std::vector<double> even(cells);
+      for (std::size_t c = 0; c < cells; ++c)
+        even[c] = static_cast<double>(c + 1) / static_cast<double>(cells);
+      place->second = TreeErrors::before_counting(cells, sigma * std::sqrt(static_cast<double>(classes)))
+                          .reach(of_all, even)
+                          .mean;
+    }
+    most_noise = std::max(most_noise, sigma);
+    widest = std::max(widest, cells);
+    sum += place->second;
+    ++numbers;
+    if (place->second > farthest) farthest = place->second, farthest_name = names[j];
+  }
+  return fmt::format(
+      "learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} records in each "
+      "count of their trees; that noise alone puts {} (Kolmogorov-Smirnov distance; samples come nearer){}",
+      numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, most_noise,
+      numbers == 1
+          ? fmt::format("its distribution {:.2g} from the records' where it is farthest", sum)
+          : fmt::format("their distributions {:.2g} from the records' where they are farthest, on average",
+                        sum / static_cast<double>(numbers)),
+      numbers == 1 ? "" : fmt::format("; most of all {}, {:.2g}", farthest_name, farthest));
 }
 
 }  // namespace
@@ -64,17 +107,7 @@ std::string outlook_of(const CountTables& all, const std::vector<std::string>& n
     shown.push_back(sigma / std::sqrt(static_cast<double>(classes)) * (std::sqrt(k) + std::sqrt(l)) *
                     std::sqrt(k * l));
   }
-  if (joints.empty() && all.learns()) {
-    std::size_t numbers = 0, widest = 0;
-    for (const std::size_t cells : all.grid_cells) {
-      numbers += cells > 0 ? 1 : 0;
-      widest = std::max(widest, cells);
-    }
-    return fmt::format(
-        "learns the bins of {} over public grids of up to {} cells, with noise of up to {:.3g} "
-        "records in each count of their trees",
-        numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers), widest, single * records);
-  }
+  if (joints.empty() && all.learns()) return outlook_of_trees(all, names, classes, noise, records);
   if (joints.empty())
     return fmt::format("noise of up to {:.3g} records in every cell of single columns", single * records);
   // A table drowns where more noise is in a cell than records, on average.

@@ -5,24 +5,15 @@
 #include <map>
 #include <utility>
 
-#include "muffle/core/philox.hpp"
-
 namespace muffle::release {
-namespace {
 
 using features::DyadicTree;
-
-constexpr std::size_t kDraws = 400;
-
-/// The left half's part in what two halves miss of their node.
-double left_part(double left, double right) { return left + right > 0 ? left / (left + right) : 0.5; }
-
-}  // namespace
+using features::left_part;
 
 std::optional<NoisyTree> NoisyTree::of(const NoisyTables& tables, std::size_t j) {
   const std::size_t cells = tables.grid_cells[j], codes = tables.codes[j];
   NoisyTree out(cells);
-  const std::vector<DyadicTree::Node>& nodes = out.tree_.nodes;
+  const std::vector<DyadicTree::Node>& nodes = out.errors_.tree.nodes;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> places;
   for (std::size_t v = 0; v < nodes.size(); ++v) places[{nodes[v].first, nodes[v].last}] = v;
   out.may_miss_ = codes > cells;
@@ -68,7 +59,7 @@ std::optional<NoisyTree> NoisyTree::of(const NoisyTables& tables, std::size_t j)
   }
   for (std::size_t v = 0; v < nodes.size(); ++v) {
     out.counts_.push_back(sums[v] / precision[v]);
-    out.variance_.push_back(1 / precision[v]);
+    out.errors_.variance.push_back(1 / precision[v]);
   }
   out.combine(tables.records, tables.records_known);
   return out;
@@ -78,39 +69,40 @@ void NoisyTree::combine(double records, bool records_known) {
   records_ = records;
   if (records_known && !may_miss_) {
     counts_[0] = records;
-    variance_[0] = 0;
+    errors_.variance[0] = 0;
   } else if (records_known) {  // those with a value were counted, and so were those without
-    const double there = left_part(missing_variance_, variance_[0]);
+    const double there = left_part(missing_variance_, errors_.variance[0]);
     counts_[0] = there * counts_[0] + (1 - there) * (records - missing_);
-    variance_[0] *= there;
+    errors_.variance[0] *= there;
     missing_ = records - counts_[0];
-    missing_variance_ = variance_[0];
+    missing_variance_ = errors_.variance[0];
   }
-  for (const DyadicTree::Node& node : tree_.nodes) {  // downward, parents first
+  for (const DyadicTree::Node& node : errors_.tree.nodes) {  // downward, parents first
     if (node.is_cell()) continue;
-    const double short_of = counts_[static_cast<std::size_t>(&node - tree_.nodes.data())] -
+    const double short_of = counts_[static_cast<std::size_t>(&node - errors_.tree.nodes.data())] -
                             counts_[node.left] - counts_[node.right];
-    const double left = left_part(variance_[node.left], variance_[node.right]);
+    const double left = left_part(errors_.variance[node.left], errors_.variance[node.right]);
     counts_[node.left] += left * short_of;
     counts_[node.right] += (1 - left) * short_of;
   }
 }
 
 NoisyTree::Part NoisyTree::part(std::size_t v, std::size_t first, std::size_t last) const {
-  const DyadicTree::Node& node = tree_.nodes[v];
+  const DyadicTree::Node& node = errors_.tree.nodes[v];
   if (node.last <= first || node.first >= last) return {};
   if (node.first >= first && node.last <= last) return {1.0, 0.0};
   const Part one = part(node.left, first, last), other = part(node.right, first, last);
-  const double p = variance_[node.left], q = variance_[node.right], apart = one.slope - other.slope;
+  const double p = errors_.variance[node.left], q = errors_.variance[node.right];
+  const double apart = one.slope - other.slope;
   return {other.slope + apart * left_part(p, q),
           one.variance + other.variance + apart * apart * p * q / (p + q)};
 }
 
 NoisyTree::Count NoisyTree::range(std::size_t first, std::size_t last) const {
   double records = 0;
-  for (std::size_t cell = first; cell < last; ++cell) records += counts_[tree_.leaf[cell]];
+  for (std::size_t cell = first; cell < last; ++cell) records += counts_[errors_.tree.leaf[cell]];
   const Part of = part(0, first, last);
-  return {records, std::sqrt(of.variance + of.slope * of.slope * variance_[0])};
+  return {records, std::sqrt(of.variance + of.slope * of.slope * errors_.variance[0])};
 }
 
 NoisyTree::Count NoisyTree::missing() const { return {missing_, std::sqrt(missing_variance_)}; }
@@ -119,46 +111,8 @@ std::vector<double> NoisyTree::distribution() const {
   const double all = std::max(1.0, counts_[0]);
   std::vector<double> out;
   double below = 0;
-  for (const std::size_t leaf : tree_.leaf) out.push_back((below += counts_[leaf]) / all);
+  for (const std::size_t leaf : errors_.tree.leaf) out.push_back((below += counts_[leaf]) / all);
   return out;
-}
-
-NoisyTree::Reach NoisyTree::reach(std::span<const double> edges) const {
-  // The errors' own law, drawn: what all records are wrong by, then how each node's are divided.
-  const double all = std::max(1.0, counts_[0]);
-  const std::vector<double> known = distribution();
-  const double span = edges.empty() ? 0.0 : edges.back() - edges.front();
-  const auto width = [&](std::size_t cell) {
-    return span > 0 ? (edges[cell + 1] - edges[cell]) / span : 1 / static_cast<double>(cells());
-  };
-  std::vector<double> farthest;
-  double areas = 0;
-  std::vector<double> error(counts_.size());
-  for (std::size_t k = 0; k < kDraws; ++k) {
-    const CounterStream random(0, Stream::kEvaluation, static_cast<std::uint32_t>(1000 + k));
-    error[0] = std::sqrt(variance_[0]) * random.normal(0);
-    for (std::size_t v = 0; v < tree_.nodes.size(); ++v) {
-      const DyadicTree::Node& node = tree_.nodes[v];
-      if (node.is_cell()) continue;
-      const double p = variance_[node.left], q = variance_[node.right];
-      error[node.left] = left_part(p, q) * error[v] + std::sqrt(p * q / (p + q)) * random.normal(v + 1);
-      error[node.right] = error[v] - error[node.left];
-    }
-    double below = 0, most = 0, before = 0;
-    for (std::size_t cell = 0; cell < cells(); ++cell) {
-      below += error[tree_.leaf[cell]];
-      const double apart = std::fabs(below - known[cell] * error[0]) / all;
-      most = std::max(most, apart);
-      areas += (before + apart) / 2 * width(cell);
-      before = apart;
-    }
-    farthest.push_back(std::min(1.0, most));
-  }
-  std::sort(farthest.begin(), farthest.end());
-  double sum = 0;
-  for (const double one : farthest) sum += one;
-  return {sum / static_cast<double>(kDraws), farthest[kDraws * 95 / 100],
-          std::min(1.0, areas / static_cast<double>(kDraws))};
 }
 
 }  // namespace muffle::release

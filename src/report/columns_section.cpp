@@ -159,7 +159,7 @@ ColumnDistance by_function(std::size_t j, const release::NoisyTree& tree, const 
   std::copy_if(values.begin(), values.end(), std::back_inserter(there),
                [](double v) { return !std::isnan(v); });
   std::sort(there.begin(), there.end());
-  const release::NoisyTree::Reach reach = tree.reach();
+  const features::TreeErrors::Reach reach = tree.reach();
   ColumnDistance out{j, 0.0, reach.mean, reach.most};
   const std::vector<double> known = tree.distribution();
   for (std::size_t cell = 0; cell + 1 < known.size(); ++cell) {  // at the last one both are 1

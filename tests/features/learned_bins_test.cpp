@@ -1,4 +1,5 @@
 // The tree that a number's bins are learned from, and the map that counts it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -97,6 +98,22 @@ TEST(LearnedBins, GoThroughAReleasesHeaderAndBackAndFitTheirSchemaAlone) {
   auto twice = trees(workload->tables()->counted());
   twice.push_back(twice.back());
   EXPECT_THROW(workload->tables()->counting(twice), ConfigError);
+}
+
+TEST(LearnedBins, TheOutlookSaysHowFarOffTheNoiseLeavesADistribution) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  const auto workload = test::make_map("pairs", {}, learned_schema());
+  const auto map = workload->tables()->counting(trees(workload->tables()->counted()));
+  // W = 1 + sqrt(3), w = 3^(-1/4): 1e-3 of 1,000 records is sqrt(W) / w = 2.175 in a count. In units of its
+  // variance the halves {0, 1, 2} and {3, 4} are known to 7/13 and 1/2 by all levels, given all records to
+  // 7/27: 1.1 records at the first cut, and more at the three others; the farthest of four is 1.9 off.
+  EXPECT_THAT(
+      map->outlook(0.001, 1000.0),
+      AllOf(HasSubstr("learns the bins of 1 number over public grids of up to 5 cells, with noise of up to "
+                      "2.18 records in each count"),
+            HasSubstr("puts its distribution 0.0019 from the records' where it is farthest")));
+  EXPECT_THAT(map->outlook(0.01, 1000.0), HasSubstr("distribution 0.019 from"));
 }
 
 TEST(LearnedBins, PairsOfManyCellsAreNotCountedAsTheyAre) {

@@ -74,7 +74,7 @@ TEST(NoisyTree, BandsHoldTheTruthInNineteenOfTwenty) {
       double most = 0, below = 0;
       for (std::size_t x = 0; x < cells.size(); ++x)
         most = std::max(most, std::fabs((below += cells[x]) / there - told[x]));
-      const NoisyTree::Reach reach = tree->reach();
+      const features::TreeErrors::Reach reach = tree->reach();
       farthest += most / kReleases;
       expected += reach.mean / kReleases;
       everywhere += most <= reach.most ? 1 : 0;
@@ -84,6 +84,24 @@ TEST(NoisyTree, BandsHoldTheTruthInNineteenOfTwenty) {
     EXPECT_GT(everywhere, 0.91 * kReleases);
     EXPECT_LT(everywhere, 0.99 * kReleases);
     EXPECT_NEAR(farthest, expected, 0.05 * expected);
+  }
+}
+
+TEST(NoisyTree, ItsReachIsKnownBeforeThereAreCounts) {
+  for (const std::size_t cells : {1, 2, 3, 11, 64, 77}) {
+    const auto tree = NoisyTree::of(tree_release(std::vector<double>(cells, 40.0), 0, false, 3.0, 1), 0);
+    std::vector<double> even(cells);
+    for (std::size_t c = 0; c < cells; ++c) even[c] = static_cast<double>(c + 1) / static_cast<double>(cells);
+    const auto before = features::TreeErrors::before_counting(cells, 3.0 * std::sqrt(2.0))
+                            .reach(40.0 * static_cast<double>(cells), even);
+    if (cells == 1) {
+      EXPECT_EQ(before.mean, 0.0);
+      continue;
+    }
+    ASSERT_TRUE(tree) << cells;
+    EXPECT_NEAR(tree->reach().mean, before.mean, 1e-9) << cells;
+    EXPECT_NEAR(tree->reach().most, before.most, 1e-9) << cells;
+    EXPECT_NEAR(tree->reach().area, before.area, 1e-9) << cells;
   }
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "muffle/features/dyadic.hpp"
+#include "muffle/features/tree_errors.hpp"
 #include "muffle/release/noisy_tables.hpp"
 
 namespace muffle::release {
@@ -23,7 +23,7 @@ class NoisyTree {
   /// Of the column j, which has learned bins. None: not all of its tree was counted.
   static std::optional<NoisyTree> of(const NoisyTables& tables, std::size_t j);
 
-  std::size_t cells() const { return tree_.leaf.size(); }
+  std::size_t cells() const { return errors_.tree.leaf.size(); }
 
   struct Count {
     double records = 0.0, sigma = 0.0;  ///< sigma: standard deviation of its noise
@@ -35,16 +35,13 @@ class NoisyTree {
   /// as noise is in it.
   std::vector<double> distribution() const;
 
-  /// How far distribution() lies from the truth where it lies farthest: on average, and in 95 of 100 releases
-  /// at most; and the area between both, on average, over the cells' width together.
-  struct Reach {
-    double mean = 0.0, most = 0.0, area = 0.0;
-  };
   /// @param edges  of the cells, ascending; empty: all are equally wide
-  Reach reach(std::span<const double> edges = {}) const;
+  features::TreeErrors::Reach reach(std::span<const double> edges = {}) const {
+    return errors_.reach(counts_[0], distribution(), edges);
+  }
 
  private:
-  explicit NoisyTree(std::size_t cells) : tree_(cells) {}
+  explicit NoisyTree(std::size_t cells) : errors_{features::DyadicTree(cells), {}} {}
   void combine(double records, bool records_known);
 
   /// The records of a range, given those of a node: slope times those, plus a constant, with so much
@@ -54,8 +51,8 @@ class NoisyTree {
   };
   Part part(std::size_t v, std::size_t first, std::size_t last) const;
 
-  features::DyadicTree tree_;
-  std::vector<double> counts_, variance_;  ///< of each node; upward variance, of the root all in all
+  features::TreeErrors errors_;
+  std::vector<double> counts_;  ///< of each node
   bool may_miss_ = false;
   double missing_ = 0.0, missing_variance_ = 0.0;
   double records_ = 0.0;
