@@ -39,7 +39,7 @@ std::string name_of(const CountTable& table, const std::vector<std::string>& nam
 /// Of numbers whose bins are learned. @param noise  over the records of a class  @param records  of a class
 std::string outlook_of_trees(const CountTables& all, const std::vector<std::string>& names,
                              std::size_t classes, double noise, double records) {
-  const double of_all = records * static_cast<double>(classes);
+  const double root = std::sqrt(all.sum_of_squares()), of_all = records * static_cast<double>(classes);
   std::map<std::pair<std::size_t, double>, double> found;  // many columns have the same grid
   double most_noise = 0.0, sum = 0.0, farthest = -1.0;
   std::size_t numbers = 0, widest = 0;
@@ -48,7 +48,7 @@ std::string outlook_of_trees(const CountTables& all, const std::vector<std::stri
     const std::size_t cells = all.grid_cells[j];
     const auto table = std::ranges::find(all.tables, std::vector{j}, &CountTable::columns);
     if (cells == 0 || table == all.tables.end()) continue;
-    const double sigma = noise * std::sqrt(all.sum_of_squares()) / table->weight * records;
+    const double sigma = noise * root / table->weight * records;
     const auto [place, is_new] = found.try_emplace({cells, sigma}, 0.0);
     if (is_new) {
       std::vector<double> even(cells);

@@ -35,7 +35,7 @@ class NoisyTree {
   /// as noise is in it.
   std::vector<double> distribution() const;
 
-  /// @param edges  of the cells, ascending; empty: all are equally wide
+  /// How far distribution() lies from the truth. @param edges  of the cells, ascending; empty: equally wide
   features::TreeErrors::Reach reach(std::span<const double> edges = {}) const {
     return errors_.reach(counts_[0], distribution(), edges);
   }
