@@ -40,6 +40,9 @@ MUFFLE_INLINE void transpose(Floats (&r)[kPacket]) {
 
 /// Where a product's sum over all codes is less, or not a number, logarithms are added up instead.
 constexpr float kLeast = 0x1p-80f;
+/// Of more partners than these logarithms are added up at once: most products would be too small, and on the
+/// way there become denormal numbers, which are slow.
+constexpr std::size_t kMostFactors = 64;
 /// What is less likely counts as that: nothing much, and not a denormal number, which is slow.
 constexpr float kLeastLogarithm = -120.0f;
 
@@ -191,7 +194,12 @@ MUFFLE_INLINE void put_shares(const FloatPacket* bounds, const ColumnRows& from,
 MUFFLE_INLINE void draw_factors(const ColumnRows& from, const RecordLanes& records, std::size_t column,
                                 const std::uint32_t* words, FloatPacket* numbers, FloatPacket* shares) {
   for (std::size_t first = 0; first < records.count; first += kPacket) {
-    join_rows<Join::kMultiply>(from.factors, from, records, first, numbers);
+    if (from.partner_count > kMostFactors) {
+      join_rows<Join::kAdd>(from.logarithms, from, records, first, numbers);
+      raise(numbers, from.codes);
+    } else {
+      join_rows<Join::kMultiply>(from.factors, from, records, first, numbers);
+    }
     Floats total;
     add_up(numbers, from.codes, total);
     const Ints bad = ~(total > kLeast);  // nor is what is not a number

@@ -35,8 +35,8 @@ struct RecordLanes {
 };
 
 /// Draws a code of the column for each record, with probabilities that are, up to their sum, the product of
-/// its own row and its partners'. Where that is too small for a float, as the exponential of the logarithms'
-/// sum. The same bits on every processor, and whatever stands beside a record.
+/// its own row and its partners'. Where that is too small for a float, or there are many partners, as the
+/// exponential of the logarithms' sum. The same bits on every processor, and whatever stands beside a record.
 /// @param column   where the codes go
 /// @param words    a random number for each record
 /// @param numbers  room: 2 kPacket x packets of a row

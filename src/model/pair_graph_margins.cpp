@@ -122,6 +122,20 @@ std::size_t axis_of(const release::NoisyTable& table, std::size_t j) {
                                   table.columns.begin());
 }
 
+/// For each pair of columns, the lower one first, the tables that count it.
+std::map<std::pair<std::size_t, std::size_t>, std::vector<const release::NoisyTable*>> tables_of_pairs(
+    const release::NoisyTables& tables) {
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<const release::NoisyTable*>> out;
+  for (const release::NoisyTable& table : tables.tables) {
+    for (const std::size_t i : table.columns) {
+      for (const std::size_t j : table.columns) {
+        if (i < j) out[{i, j}].push_back(&table);
+      }
+    }
+  }
+  return out;
+}
+
 std::vector<double> class_sizes(const release::NoisyTables& tables) {
   Eigen::VectorXd size = Eigen::VectorXd::Zero(static_cast<Index>(tables.classes));
   double weights = 0;
@@ -268,24 +282,18 @@ Margins combine_tables(const release::NoisyTables& tables, const Heartbeat& hear
                         : is_learned(tables, j) ? Order::kNumbers
                                                 : Order::kNone);
   }
-  for (std::size_t i = 0; i < tables.codes.size(); ++i) {
-    for (std::size_t j = i + 1; j < tables.codes.size(); ++j) {
-      PairCounts pair{i, j, {}, {}, {}, 0.0};
-      for (std::size_t c = 0; c < tables.classes; ++c) {
-        std::vector<View> views;
-        for (const release::NoisyTable& table : tables.tables) {
-          const std::size_t first = axis_of(table, i), second = axis_of(table, j);
-          if (std::max(first, second) < table.columns.size())
-            views.push_back(view_of(tables, table, c, first, second));
-        }
-        if (views.empty()) break;
-        View view = combine(std::move(views));
-        pair.sigma = std::sqrt(view.variance);
-        pair.first_group = std::move(view.row_group);
-        pair.second_group = std::move(view.column_group);
-        pair.counts.push_back(std::move(view.counts));
-      }
-      if (!pair.counts.empty()) out.pairs.push_back(std::move(pair));
+  for (const auto& [which, counting] : tables_of_pairs(tables)) {
+    const auto [i, j] = which;
+    PairCounts& pair = out.pairs.emplace_back(PairCounts{i, j, {}, {}, {}, 0.0});
+    for (std::size_t c = 0; c < tables.classes; ++c) {
+      std::vector<View> views;
+      for (const release::NoisyTable* table : counting)
+        views.push_back(view_of(tables, *table, c, axis_of(*table, i), axis_of(*table, j)));
+      View view = combine(std::move(views));
+      pair.sigma = std::sqrt(view.variance);
+      pair.first_group = std::move(view.row_group);
+      pair.second_group = std::move(view.column_group);
+      pair.counts.push_back(std::move(view.counts));
     }
   }
   keep_combinations(tables, variance, out, heartbeat);
