@@ -49,13 +49,13 @@ function(muffle_sees target)
   endforeach()
 endfunction()
 
-# muffle_together(TARGET GROUP sources...): compiled eight at once, with none of another group: who needs one of them does not get what the
+# muffle_together(TARGET GROUP sources...): compiled sixteen at once, with none of another group: who needs one of them does not get what the
 # others need. So a program that needs nothing of LibTorch's is not given any. GROUP begins with torch, or LibTorch's header is not loaded.
 function(muffle_together target group)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   set(n 0)
   foreach(source IN LISTS ARGN)
-    math(EXPR batch "${n} / 8")
+    math(EXPR batch "${n} / 16")
     set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}${batch}")
     if(NOT group MATCHES "^torch")
       set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${group}${batch}_cxx.cxx"

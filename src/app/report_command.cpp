@@ -79,7 +79,7 @@ void round_times_of(const report::PublicFiles& files, const ReportCommand& comma
   }
   for (const fs::path& whole :
        {fs::path(command.run), files.samples}) {  // samples in parts, or a folder of pictures
-    if (!whole.empty()) round_times(whole, begun - kClocksDiffer);
+    if (!whole.empty()) muffle::round_times(whole, begun - kClocksDiffer);
   }
 }
 

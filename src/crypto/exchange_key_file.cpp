@@ -13,7 +13,7 @@ namespace muffle::crypto {
 namespace {
 
 constexpr std::string_view kBeforeSecret = "muffle-exchange-key 1\nsecret ", kBeforePublic = "\npublic ";
-constexpr std::size_t kBytes = 32, kDigits = 2 * kBytes;
+constexpr std::size_t kKeyBytes = 32, kDigits = 2 * kKeyBytes;
 
 }  // namespace
 
@@ -22,11 +22,12 @@ ExchangeKey ExchangeKey::load(const std::filesystem::path& path) {
   read_secret_file(path, "the exchange key", file);
   const std::string_view text = file.text;
   const std::size_t public_at = kBeforeSecret.size() + kDigits + kBeforePublic.size();
-  SecretBytes secret(kBytes);
+  SecretBytes secret(kKeyBytes);
   ExchangePoint stated{};
   if (text.size() != public_at + kDigits + 1 || !text.starts_with(kBeforeSecret) ||
       text.substr(kBeforeSecret.size() + kDigits, kBeforePublic.size()) != kBeforePublic ||
-      text.back() != '\n' || !from_hex(text.substr(kBeforeSecret.size(), kDigits), {secret.get(), kBytes}) ||
+      text.back() != '\n' ||
+      !from_hex(text.substr(kBeforeSecret.size(), kDigits), {secret.get(), kKeyBytes}) ||
       !from_hex(text.substr(public_at, kDigits), stated))
     throw ConfigError(
         fmt::format("'{}' is not an exchange key's file: it was changed or cut off.", path.string()));
@@ -43,7 +44,7 @@ void ExchangeKey::save(const std::filesystem::path& path) const {
           "an exchange key was used after it had been moved away: this is a bug in muffle.");
   SecretText file;
   std::array<char, kDigits + 1> hex{};
-  sodium_bin2hex(hex.data(), hex.size(), secret_.get(), kBytes);
+  sodium_bin2hex(hex.data(), hex.size(), secret_.get(), kKeyBytes);
   file.text.reserve(512);  // so that no copy of the secret is left behind by growing
   file.text.append(kBeforeSecret)
       .append(hex.data())

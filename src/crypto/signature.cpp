@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "muffle-signature";
+constexpr std::string_view kSignatureFormat = "muffle-signature";
 constexpr int kVersion = 1;
 
 /// What is signed. The first line keeps it apart from everything else that a site's key signs.
@@ -24,7 +24,7 @@ std::string signed_text(const std::string& signer, const std::string& artifact_s
 }
 
 std::string render(const ReleaseSignature& s) {
-  const Json json = {{"format", kFormat},
+  const Json json = {{"format", kSignatureFormat},
                      {"version", kVersion},
                      {"signer", s.signer},
                      {"public_key", to_hex(s.key)},
@@ -52,7 +52,7 @@ ReleaseSignature parse_signature(std::string_view text, const std::string& name)
                               "the same signature once more."};
   const auto json = parse_json(text);
   const JsonFields f(json, document);
-  (void)f.choice("format", {kFormat});
+  (void)f.choice("format", {kSignatureFormat});
   if (f.at("version") != kVersion)
     f.fail("version", fmt::format("is another than this muffle reads, version {}", kVersion));
   ReleaseSignature s;

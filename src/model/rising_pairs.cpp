@@ -21,13 +21,13 @@ constexpr int kLawPasses = 30;
 constexpr double kFirstLaw = 1.0;
 
 std::vector<double> thresholds(const Eigen::VectorXd& counts) {
-  constexpr double kLeast = 1e-9;
+  constexpr double kLeastShare = 1e-9;
   std::vector<double> out;
   const double all = counts.sum();
   double below = 0;
   for (Index x = 0; x + 1 < counts.size(); ++x) {
     below += counts(x);
-    out.push_back(normal_quantile(std::clamp(below / all, kLeast, 1 - kLeast)));
+    out.push_back(normal_quantile(std::clamp(below / all, kLeastShare, 1 - kLeastShare)));
   }
   return out;
 }

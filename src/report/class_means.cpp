@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostClassesCompared = 20, kMostGapsNamed = 6;
 /// Standard deviations that noise alone exceeds in one of 30,000 pairs, at most.
-constexpr double kTold = 4.0;
+constexpr double kToldApart = 4.0;
 
 /// Each class's records, at least one and one standard deviation of their noise. Empty: unknown.
 std::vector<double> class_sizes(const PublicMaterial& m) {
@@ -77,7 +77,7 @@ void judge_classes_by_noise(const PublicMaterial& m, std::vector<std::string>& g
                                          m.artifact().classes() > kMostClassesCompared
                                              ? fmt::format(" (of the first {} classes)", kMostClassesCompared)
                                              : "");
-  if (closest.surplus >= kTold) {
+  if (closest.surplus >= kToldApart) {
     good.push_back(fmt::format(
         "The release itself tells all {} apart: the means of the closest two, {} and {}, lie {:.2f} times as "
         "far from each other as its noise alone would set those of one class.",
@@ -87,7 +87,7 @@ void judge_classes_by_noise(const PublicMaterial& m, std::vector<std::string>& g
   std::string named;
   std::size_t hidden = 0;
   for (const ClassGap& gap : all) {
-    if (gap.surplus >= kTold) break;
+    if (gap.surplus >= kToldApart) break;
     if (hidden++ < kMostGapsNamed)
       named += fmt::format("{}{} and {}", named.empty() ? "" : "; ", gap.one, gap.other);
   }

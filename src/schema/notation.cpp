@@ -16,7 +16,7 @@
 namespace muffle::schema {
 namespace {
 
-constexpr std::size_t kLongestMark = 16, kLongestText = 64;
+constexpr std::size_t kLongestMark = 16, kLongestOfNotation = 64;
 constexpr std::string_view kMinus = "\u2212";
 /// Unicode's no-break, narrow no-break, thin and figure spaces stand where others write a blank.
 constexpr std::string_view kBlanks[] = {" ", "\u00A0", "\u202F", "\u2009", "\u2007", "\t"};
@@ -197,8 +197,9 @@ std::string notation_problem(ColumnType type, const Notation& n) {
   if (!number && n != of_times) return "only numbers have marks, a prefix, a suffix or codes of their bounds";
   for (const std::string* text : {&n.format, &n.prefix, &n.suffix, &n.top_code, &n.bottom_code}) {
     const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-    if (text->size() > kLongestText || std::any_of(text->begin(), text->end(), control))
-      return fmt::format("a text of its notation is longer than {} bytes, or not of one line", kLongestText);
+    if (text->size() > kLongestOfNotation || std::any_of(text->begin(), text->end(), control))
+      return fmt::format("a text of its notation is longer than {} bytes, or not of one line",
+                         kLongestOfNotation);
   }
   if (time) return n.format.empty() ? "" : TimeFormat::problem(type, n.format);
   if (n.decimal_mark.empty() || n.decimal_mark.size() > kLongestMark ||

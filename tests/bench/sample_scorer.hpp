@@ -154,8 +154,10 @@ class SampleScorer {
         torch::tensor(samples.bytes).reshape({n, -1}).to(torch::kFloat32).div_(schema_.hi),
         torch::tensor(samples.labels).to(torch::kInt64)};
     const auto accuracy = [&](const char* kind) {
+      const evaluate::ClassifierKind& of = evaluate::classifier_kind(kind);
       const auto classifier =
-          evaluate::train_classifier(evaluate::classifier_kind(kind), set, schema_, /*seed=*/1, [] {});
+          evaluate::train_classifier(of, evaluate::plan_of(of, /*epochs=*/0), set, schema_,
+                                     /*seed=*/1, [] {});
       return classifier.predict(x_).eq(y_).to(torch::kFloat64).mean().item<double>();
     };
     return {accuracy("logistic_regression"), accuracy("mlp")};

@@ -88,7 +88,7 @@ double best_seconds(int repeats, Step&& step) {
 void training_step(benchmark::State& state) {
   static const TrainStep of(kBatch);
   train::set_torch_threads(static_cast<int>(state.range(0)));
-  const train::FlushDenormals flush_denormals(static_cast<int>(state.range(0)));
+  const train::FlushDenormalsOfTeam flush_denormals(static_cast<int>(state.range(0)));
   const auto comm = comm::single_process();
   train::DataParallel training = of.on(torch::kCPU, model::host_collective(*comm));
   training.step();

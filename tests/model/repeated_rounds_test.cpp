@@ -201,7 +201,7 @@ TEST_P(RepeatedRounds, WhatCannotBeRepeatedIsNeitherGoodNorRefused) {
 }
 
 /// a's and b's bins are learned; b has 8 and a missing value.
-schema::Schema learned_schema() {
+schema::Schema schema_to_learn() {
   const schema::Schema written = test::table_schema(kRepeatedCodes, 2, 2);
   auto table = std::make_shared<schema::Table>(*written.table);
   for (schema::Column& column : table->columns) column.learned = column.is_number();
@@ -212,7 +212,7 @@ schema::Schema learned_schema() {
 
 TEST(RepeatedRoundsOfLearnedBins, GroupsFollowFromTheFirstRoundsTreesAndForgedOnesAreRefused) {
   for (const std::size_t rounds : {2u, 3u}) {
-    const Artifact honest = release_in(rounds, learned_schema());
+    const Artifact honest = release_in(rounds, schema_to_learn());
     std::size_t levels = 0, pairs = 0;
     for (const CountTable& table : honest.maps[0].map->tables()->counted().tables) {
       levels += table.columns == std::vector<std::size_t>{0};

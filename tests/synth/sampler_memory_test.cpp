@@ -14,6 +14,7 @@
 #include "support/resident_memory.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/thread_comm.hpp"
+#include "support/tier.hpp"
 #include "synth/draw_tile.hpp"
 
 namespace muffle::synth {
@@ -40,8 +41,10 @@ TEST(SamplerMemory, OfManyThreadsSoManyDrawAsTheLimitHolds) {
   const ScopedThreads one_each(1);
   constexpr int kThreads = 6;
   test::keep_no_freed_memory();
-  for (const auto which : {test::SamplerModel::kLargeImages, test::SamplerModel::kLargeMomentImages,
-                           test::SamplerModel::kLargeConvolutions}) {
+  for (const auto which :
+       test::slice({test::SamplerModel::kLargeImages, test::SamplerModel::kLargeMomentImages,
+                    test::SamplerModel::kLargeConvolutions},
+                   0)) {
     test::write_sampler_model(folder / "model.mfl", which);
     const Draw draw = draw_of(folder / "model.mfl", {.count = kThreads * kTileRecords, .stray = 0.02});
     const double limit = 2.5 * draw.working_bytes();
