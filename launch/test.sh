@@ -3,7 +3,8 @@
 #   launch/test.sh [PRESET] [ctest options]   what a change can break in a day's work: at most 8 minutes after the build (PRESET: cpu; asan:
 #                                             address and undefined-behaviour sanitizers, without LibTorch and MPI; asan-all; tsan; cuda)
 #   launch/test.sh thorough                   all of it: whole jobs, random kills, Slurm, hosts, every mode, step and audit; every room under
-#                                             the sanitizers, threads under theirs, long fuzzing. Hours. A test that is skipped fails.
+#                                             the sanitizers, threads under theirs, long fuzzing; benchmarks compile. Hours. A test that is
+#                                             skipped fails.
 #   launch/test.sh thorough -R REGEX          those of cpu's tests alone, as thorough runs them
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -40,6 +41,7 @@ if [[ $tier == quick ]]; then
 fi
 
 export MUFFLE_TIER=thorough
+cmake --preset cpu -DMUFFLE_BENCH=ON >/dev/null # benchmarks are not run, but they compile
 tests cpu "$@"
 (($# == 0)) || exit 0
 # Statistics learn nothing from sanitizers, and clocks run otherwise there.

@@ -2,7 +2,7 @@
 """Pictures of reports for docs/images, by headless Chromium, pdftoppm (poppler-utils) and Pillow, which makes them small.
 
 report_pictures.py RUNS OUT
-RUNS has the run folders `adult`, `stays`, `fashion`, `network` (images by a network), `cifar`, `mixture` and `actg175` with their report.html and report-private.html (docs/lab/2026-11-27-reports-read.md and, of the last, docs/how-to/report.md have the commands). A folder that is not there: its pictures stay as they are.
+RUNS has the run folders `adult`, `stays`, `tutorial` (out/stays of docs/tutorial/stays.md), `fashion`, `network` (images by a network), `cifar`, `mixture` and `actg175` with their report.html and report-private.html (docs/lab/2026-11-27-reports-read.md and, of the last, docs/how-to/report.md have the commands). A folder that is not there: its pictures stay as they are.
 """
 import pathlib
 import re
@@ -17,6 +17,7 @@ CHARTS = "#columns > :not(.key):not(.grid) {display: none}"
 PICTURES = {  # name: report, its section (None: all), styles besides, width and height in the page's pixels, scale, dark
     "report-adult": ("adult/report.html", None, "", 1440, 2250, 0.6, False),
     "report-stays-private": ("stays/report-private.html", None, "", 1440, 2700, 0.6, False),
+    "report-tutorial": ("tutorial/report.html", None, "", 1440, 2250, 0.6, False),
     "report-stays-phone": ("stays/report-private.html", None, "", 390, 2250, 0.8, True),
     "report-public": ("actg175/report.html", None, "", 1440, 1900, 0.6, False),
     "report-phone": ("actg175/report-private.html", None, "", 390, 2250, 0.8, True),
