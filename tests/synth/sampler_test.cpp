@@ -37,7 +37,8 @@ TEST_F(Sampler, TheSameFilesForAnyNumberOfRanksAndThreads) {
 }
 
 /// Points; closed forms, with 400 columns among them (a matrix library that splits its sums splits those of
-/// more than 320 terms); records so large that root gathers a round in parts; more ranks than tiles.
+/// more than 320 terms); more ranks than tiles; in the thorough tier records so large that root gathers a
+/// round in parts.
 TEST_F(Sampler, NoKindOfRecordsDependsOnRanksAndThreads) {
   struct Case {
     SamplerModel which;
