@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "muffle/app/config.hpp"
+#include "muffle/data/format.hpp"
 #include "muffle/model/twin_kind.hpp"
 
 namespace muffle::app {
@@ -26,6 +27,13 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            fmt::format("privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need "
                        "privacy.release_counts = true (or a map that counts the records, with kind = {})",
                        features::counting_maps()));
+  const bool by_place = std::ranges::any_of(
+      maps, [](const features::NamedMap& map) { return static_cast<bool>(map.minibatches); });
+  p.unless(
+      !by_place ||
+          (c.data.shards != data::ShardRule::kPerRank && !data::find_format(c.data.format).holds_pictures()),
+      "minibatches go by records' places among all, and with data.shards = \"per-rank\", or in folders of "
+      "pictures, a place follows from other records: use another format or rule, or minibatches = 0");
   const bool people = c.data.schema.table && c.data.schema.table->person();
   const bool own_files = c.data.shards == data::ShardRule::kPerRank;
   p.unless(

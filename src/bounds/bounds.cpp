@@ -36,6 +36,12 @@ BlockBound weighted(BlockBound bound, double weight) {
   return bound;
 }
 
+BlockBound in_minibatches(BlockBound bound, std::uint64_t epochs) {
+  bound.norm = multiply_up(bound.norm, sqrt_up(static_cast<double>(epochs)));
+  bound.epochs = epochs;
+  return bound;
+}
+
 std::vector<CoordinateRun> weighted(std::vector<CoordinateRun> runs, double weight) {
   check(weight);
   for (CoordinateRun& run : runs) run.unit = divide_up(run.unit, weight);

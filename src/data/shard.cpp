@@ -45,6 +45,7 @@ class Shard final : public RecordSource {
   Shard(const DataSpec& spec, int rank, int ranks)
       : schema_(spec.schema),
         pictures_(find_format(spec.format).holds_pictures()),
+        per_rank_(spec.shards == ShardRule::kPerRank),
         scaling_(spec.schema),
         stream_(open_records(spec, rank)) {
     if (spec.shards != ShardRule::kPerRank && spec.records != 0 && stream_->records() != spec.records) {
@@ -71,6 +72,10 @@ class Shard final : public RecordSource {
   }
 
   std::uint64_t shard_size() const override { return share_.count; }
+  std::optional<Places> places() const override {
+    if (pictures_ || per_rank_) return std::nullopt;
+    return Places{share_.first, share_.stride};
+  }
   void hand_out_bytes() override { as_bytes_ = stream_->holds_bytes(); }
 
   void next(std::size_t max_records, Batch& batch) override {
@@ -180,7 +185,7 @@ class Shard final : public RecordSource {
   }
 
   schema::Schema schema_;
-  const bool pictures_;
+  const bool pictures_, per_rank_;
   const bool clamp_ = schema_.on_error == schema::OnError::kClamp;
   std::uint64_t clamped_ = 0, unusable_ = 0;  ///< private
   CountedRecords counts_;                     ///< of the files; empty: all do. Private

@@ -38,7 +38,8 @@ CanarySet operator+(CanarySet sum, const CanarySet& more) {
 class CanarySource final : public data::RecordSource {
  public:
   explicit CanarySource(const CanarySet& set, int rank = 0, int ranks = 1)
-      : dims_(set.y.empty() ? 0 : set.x.size() / set.y.size()) {
+      : dims_(set.y.empty() ? 0 : set.x.size() / set.y.size()),
+        places_{static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(ranks)} {
     for (auto i = static_cast<std::size_t>(rank); i < set.y.size(); i += static_cast<std::size_t>(ranks)) {
       const auto record = std::span(set.x).subspan(i * dims_, dims_);
       share_.x.insert(share_.x.end(), record.begin(), record.end());
@@ -46,6 +47,7 @@ class CanarySource final : public data::RecordSource {
     }
   }
   std::uint64_t shard_size() const override { return share_.y.size(); }
+  std::optional<data::Places> places() const override { return places_; }
   void next(std::size_t max_records, data::Batch& batch) override {
     batch.n = std::min(max_records, share_.y.size() - done_);
     const auto x = std::span(share_.x).subspan(done_ * dims_, batch.n * dims_);
@@ -57,6 +59,7 @@ class CanarySource final : public data::RecordSource {
 
  private:
   std::size_t dims_, done_ = 0;
+  data::Places places_;
   CanarySet share_;
 };
 
@@ -113,6 +116,7 @@ class FarRecords {
       const features::Block& block = *embedder_.blocks[b];
       std::vector<std::uint64_t> sums(embedder_.plan.classes() * block.features(), 0);
       block.accumulate(record.data(), &label, 1, *workspaces_[b], sums);
+      // One row's: two records that are far apart in it are so in each minibatch.
       std::size_t next = 0;
       for (const features::CoordinateRun& run : embedder_.plan.maps[b].coordinates(embedder_.plan.lattice)) {
         for (std::uint64_t n = 0; n < run.count; ++n)

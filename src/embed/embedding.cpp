@@ -29,6 +29,17 @@ class ShardSum {
     }
     if (std::ranges::all_of(embedder.blocks, [](const auto& block) { return block->takes_bytes(); }))
       source.hand_out_bytes();
+    const bool by_place = std::ranges::any_of(
+        embedder.plan.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); });
+    const auto places = source.places();
+    if (by_place && !places)
+      throw ConfigError(
+          "minibatches go by records' places in the data set, and here a record's place follows from "
+          "others': "
+          "pictures stand in the order of their names and folders, and with data.shards = \"per-rank\" each "
+          "rank counts its own. Give the records in arrays or tables that the ranks share, or release all of "
+          "them together (minibatches = 0).");
+    if (places) places_ = *places;
   }
 
   void run(int threads, const CountedHeartbeat& heartbeat) {
@@ -57,8 +68,9 @@ class ShardSum {
       std::vector<std::unique_ptr<features::Workspace>> workspaces;
       for (const auto& block : embedder_.blocks) workspaces.push_back(block->make_workspace());
       data::Batch batch;
-      while (take(batch)) {
-        add(batch, workspaces, sums.values);
+      std::uint64_t first = 0;
+      while (take(batch, first)) {
+        add(batch, first, workspaces, sums.values);
         const std::uint64_t done = done_.fetch_add(batch.n) + batch.n;
         if (heartbeat) {
           named_step("embed.batch");
@@ -73,8 +85,9 @@ class ShardSum {
     }
   }
 
-  /// The next tile; false at the end of the shard or when another thread failed.
-  bool take(data::Batch& batch) {
+  /// The next tile, and the number of its first record in the shard; false at the end of the shard or when
+  /// another thread failed.
+  bool take(data::Batch& batch, std::uint64_t& first) {
     const std::lock_guard lock(source_mutex_);
     if (failure_) return false;
     try {
@@ -85,12 +98,14 @@ class ShardSum {
       throw;
     }
     require(batch.n <= tile_ && batch.y.size() >= batch.n, "a record source handed out a malformed batch");
+    first = std::exchange(taken_, taken_ + batch.n);
     return batch.n > 0;
   }
 
-  void add(const data::Batch& batch, std::vector<std::unique_ptr<features::Workspace>>& workspaces,
+  void add(const data::Batch& batch, std::uint64_t first,
+           std::vector<std::unique_ptr<features::Workspace>>& workspaces,
            std::vector<std::uint64_t>& sums) const {
-    std::vector<std::int32_t> one_row;
+    std::vector<std::int32_t> rows;
     const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
     for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
       const features::Block& block = *embedder_.blocks[b];
@@ -100,13 +115,14 @@ class ShardSum {
                                           embedder_.plan.rows(b) * block.features());
       for (std::size_t i = 0; i < batch.n; i += block.tile()) {
         const std::size_t n = std::min(block.tile(), batch.n - i);
-        const std::int32_t* labels = batch.y.data() + i;
-        if (!embedder_.plan.maps[b].labelled) labels = in_one_row(labels, n, one_row);
-        if (batch.as_bytes()) {
-          block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, labels, n, *workspaces[b],
-                                 part);
-        } else {
-          block.accumulate(batch.x.data() + i * dims, labels, n, *workspaces[b], part);
+        const features::Minibatches& minibatches = embedder_.plan.maps[b].minibatches;
+        for (std::uint64_t epoch = 0; epoch < (minibatches ? minibatches.epochs : 1); ++epoch) {
+          const std::int32_t* const to = rows_of(b, epoch, batch.y.data() + i, first + i, n, rows);
+          if (batch.as_bytes()) {
+            block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, to, n, *workspaces[b], part);
+          } else {
+            block.accumulate(batch.x.data() + i * dims, to, n, *workspaces[b], part);
+          }
         }
       }
     }
@@ -120,12 +136,27 @@ class ShardSum {
     }
   }
 
-  /// For a map without labels: 0 for every class; what has none keeps none.
-  const std::int32_t* in_one_row(const std::int32_t* labels, std::size_t n,
-                                 std::vector<std::int32_t>& out) const {
+  /// To which of map b's rows records are added: that of their class or, without labels, the one that there
+  /// is, of their minibatch of this epoch. What has no class keeps none.
+  /// @param first  the first one's number in the shard
+  const std::int32_t* rows_of(std::size_t b, std::uint64_t epoch, const std::int32_t* labels,
+                              std::uint64_t first, std::size_t n, std::vector<std::int32_t>& out) const {
+    const features::NamedMap& map = embedder_.plan.maps[b];
+    if (map.labelled && !map.minibatches) return labels;
     out.assign(labels, labels + n);
     const auto classes = static_cast<std::int64_t>(embedder_.plan.classes());
-    for (std::int32_t& y : out) y = y >= 0 && y < classes ? 0 : schema::kNoClass;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (out[i] < 0 || out[i] >= classes) {
+        out[i] = schema::kNoClass;
+        continue;
+      }
+      if (!map.labelled) out[i] = 0;
+      if (map.minibatches) {
+        const std::uint64_t place = places_.first + (first + i) * places_.stride;
+        const std::uint64_t part = epoch * map.minibatches.batches + map.minibatches.batch_of(epoch, place);
+        out[i] += static_cast<std::int32_t>(part * (map.labelled ? embedder_.plan.classes() : 1));
+      }
+    }
     return out.data();
   }
 
@@ -134,7 +165,9 @@ class ShardSum {
   std::vector<std::uint64_t>& total_;
   std::size_t tile_ = 1;
   int useful_threads_ = 1;
-  std::mutex source_mutex_;  ///< also guards failure_ until the threads are joined
+  data::Places places_;
+  std::uint64_t taken_ = 0;  ///< records that the source handed out
+  std::mutex source_mutex_;  ///< also guards taken_, and failure_ until the threads are joined
   std::mutex total_mutex_;
   std::exception_ptr failure_;
   std::atomic<std::uint64_t> done_{0};

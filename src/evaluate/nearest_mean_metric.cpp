@@ -27,7 +27,9 @@ using features::CoordinateRun;
 using release::Artifact;
 
 /// Does the map release a mean of each class?
-bool has_means(const features::NamedMap& map) { return map.labelled && !map.map->tables(); }
+bool has_means(const features::NamedMap& map) {
+  return map.labelled && !map.minibatches && !map.map->tables();
+}
 
 /// Each class's records, at least one and one standard deviation of a count's noise (as
 /// release::make_target() has them); 0: by the noisy counts it has none. Without counts, or if all are empty:
@@ -203,7 +205,7 @@ class NearestMeanMetric final : public Metric {
     if (table.rows.empty())
       throw ConfigError(
           fmt::format("evaluate.metrics has \"nearest-mean\", and no map of {} has a mean of each class "
-                      "(labelled = true).",
+                      "(labelled = true, minibatches = 0).",
                       name));
     return out;
   }

@@ -60,10 +60,14 @@ void FeatureMap::require_no_overflow(std::uint64_t records, const Lattice& latti
   features::require_no_overflow(records, lattice);
 }
 
+bool NamedMap::is_plain(const Lattice& lattice) const {
+  return !map->second_moments() && !map->tables() && !map->steps() && !map->counts_inside(lattice);
+}
+
 BlockBound NamedMap::bound() const {
   BlockBound out = weighted(map->bound(), weight);
   out.labelled = labelled;
-  return out;
+  return minibatches ? in_minibatches(std::move(out), minibatches.epochs) : out;
 }
 
 std::vector<CoordinateRun> NamedMap::coordinates(const Lattice& lattice) const {
@@ -73,6 +77,7 @@ std::vector<CoordinateRun> NamedMap::coordinates(const Lattice& lattice) const {
 PlainFacts NamedMap::plain_facts(const Lattice& lattice) const {
   PlainFacts facts = map->plain_facts(lattice);
   facts.norm *= weight;
+  if (minibatches) facts.norm *= std::sqrt(static_cast<long double>(minibatches.epochs));
   for (PlainFacts::Run& run : facts.runs) run.unit /= weight;
   return facts;
 }
@@ -111,6 +116,13 @@ void MapSettings::declare(settings::Keys& keys) {
   keys.flag("labelled", labelled,
             "false: one mean over all classes, of maps that networks are trained on: a class's noise is the "
             "whole's");
+  keys.count("minibatches", minibatches.batches, 0, Minibatches::kMostBatches,
+             "N: the map's sums are released for each of N public minibatches of each epoch, as the first "
+             "version of DP-MERF does, of networks' maps; 0: of all records together");
+  keys.count("epochs", minibatches.epochs, 1, Minibatches::kMostEpochs,
+             "with minibatches: how often each record is in one; each makes the noise sqrt(epochs) larger");
+  keys.count("partition_seed", minibatches.seed, 0, INT64_MAX,
+             "with minibatches: which records are together");
   if (map) map->declare(keys);
 }
 
@@ -150,6 +162,9 @@ std::vector<NamedMap> MapsSettings::resolved(const schema::Schema& schema) const
       map->resolve(schema);
       out.push_back({name, settings.role, settings.weight, std::move(map)});
       out.back().labelled = settings.labelled && out.back().map->steps() == nullptr;
+      const Minibatches& m = out.back().minibatches = settings.minibatches;
+      if (!m && m != Minibatches{})
+        throw ConfigError("epochs and partition_seed are said of a map with minibatches: set them, too");
     });
   }
   if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));

@@ -33,12 +33,19 @@ std::string proof_of(const std::vector<bounds::BlockBound>& blocks, std::size_t 
   const bounds::BlockBound& block = blocks[b];
   for (std::size_t e = 0; e < b && !block.theorem.empty(); ++e) {
     if (blocks[e].theorem == block.theorem && blocks[e].nonnegative_kernel == block.nonnegative_kernel &&
-        blocks[e].labelled == block.labelled)
+        blocks[e].labelled == block.labelled && blocks[e].epochs == block.epochs)
       return fmt::format("Block {}: by the theorem of block {}, scaled by {}: B = {}. ", b + 1, e + 1,
                          exact_text(block.scale), exact_text(block.norm));
   }
   std::string out = fmt::format("Block {}{}: ||phi(x)|| <= B = {}, checked per record in integers", b + 1,
                                 block.labelled ? "" : ", without labels", exact_text(block.norm));
+  if (block.epochs > 0)
+    out = fmt::format(
+        "Block {}{}: a record adds the same vector to one minibatch of each of {} epochs, whose sums are "
+        "apart, by its place alone, which whoever replaces it takes; so phi(x) here is {} such vectors side "
+        "by side, each checked in integers, and ||phi(x)|| <= B = {}, sqrt({}) times the bound of one",
+        b + 1, block.labelled ? "" : ", without labels", block.epochs, block.epochs, exact_text(block.norm),
+        block.epochs);
   if (const std::string from = source(block); !from.empty()) out += fmt::format(" ({})", from);
   if (replace) {
     out += block.nonnegative_kernel ? ", and <phi(x), phi(x')> >= 0, so ||phi(x) - phi(x')|| <= sqrt(2) B"
@@ -50,9 +57,14 @@ std::string proof_of(const std::vector<bounds::BlockBound>& blocks, std::size_t 
 void check(const SensitivityInput& input) {
   settings::Problems problems;
   problems.unless(!input.blocks.empty(), "no feature block is released");
-  for (std::size_t b = 0; b < input.blocks.size(); ++b)
+  for (std::size_t b = 0; b < input.blocks.size(); ++b) {
     problems.unless_in(kNorms, fmt::format("the norm bound of feature block {}", b + 1),
                        input.blocks[b].norm);
+    problems.unless(input.adjacency == Adjacency::kReplaceOne || input.blocks[b].epochs == 0,
+                    fmt::format("feature block {} is released by minibatches, whose records' places change "
+                                "when one comes or goes",
+                                b + 1));
+  }
   problems.unless(!input.counts || kNorms.has(input.counts_weight),
                   fmt::format("the class counts are released with weight {}, not {}",
                               exact_text(input.counts_weight), kNorms.text()));

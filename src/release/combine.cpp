@@ -99,6 +99,13 @@ Artifact combine(std::span<const CombinedFrom> releases, bool same_people, const
                       "counts, so no other release counts the same. Make releases that are to be combined "
                       "with privacy.rounds = 1.",
                       from.name));
+    if (std::ranges::any_of(a.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); }))
+      throw ConfigError(fmt::format(
+          "'{}' was made a minibatch at a time (minibatches), by its own records' places: how many records "
+          "of "
+          "each release a minibatch of the sum would have, nobody could tell. Make releases that are to be "
+          "combined with minibatches = 0.",
+          from.name));
     if (sum.parts.empty()) {
       static_cast<ReleasePlan&>(sum) = a;
       sum.map_hashes = a.map_hashes;

@@ -28,19 +28,21 @@ void check_maps(const ReleasePlan& plan) {
         "there are {} feature maps, each round's by itself, and a release holds {}: use fewer maps or rounds",
         plan.maps.size(), kMostMaps));
   std::size_t proxies = 0, matched = 0;
-  for (const features::NamedMap& map : plan.maps) {
+  for (std::size_t b = 0; b < plan.maps.size(); ++b) {
+    const features::NamedMap& map = plan.maps[b];
     if (!features::is_map_name(map.name))
       throw ConfigError(
           fmt::format("\"{}\" is no name of a feature map: use 1 to 32 lower-case letters, digits and '-', a "
                       "letter first",
                       map.name));
     ++(map.role == features::MapRole::kProxy ? proxies : matched);
-    if (!map.labelled &&
-        (map.map->second_moments() || map.map->tables() || map.map->counts_inside(plan.lattice)))
+    if (!map.labelled && !map.map->steps() && !map.is_plain(plan.lattice))
       throw ConfigError(fmt::format(
           "map.{}: labelled = false is of maps that networks are trained on; maps of kind \"{}\" are "
           "of each class",
           map.name, map.map->kind()));
+    if (const std::string wrong = plan.minibatches_problem(b); !wrong.empty())
+      throw ConfigError(fmt::format("map.{}: {}", map.name, wrong));
     if (map.labelled && map.map->steps())
       throw ConfigError(
           fmt::format("map.{}: maps of kind \"{}\" are of all classes together", map.name, map.map->kind()));
@@ -65,6 +67,29 @@ void check_maps(const ReleasePlan& plan) {
 }
 
 }  // namespace
+
+std::string ReleasePlan::minibatches_problem(std::size_t b) const {
+  using features::Minibatches;
+  const features::NamedMap& map = maps.at(b);
+  const Minibatches& m = map.minibatches;
+  if (!m) return {};
+  if (adjacency != privacy::Adjacency::kReplaceOne)
+    return "minibatches are by records' places, and under add-remove-one a record that comes or goes would "
+           "move the others to other places: set privacy.adjacency = \"replace-one\", or minibatches = 0";
+  if (map.role == features::MapRole::kProxy || map.round > 1 || !map.is_plain(lattice))
+    return fmt::format(
+        "minibatches are of maps that networks are trained on, and a map of kind \"{}\"{} is of all records: "
+        "set minibatches = 0",
+        map.map->kind(), map.role == features::MapRole::kProxy ? " with role = \"proxy\"" : "");
+  if (m.batches > Minibatches::kMostBatches || m.epochs < 1 || m.epochs > Minibatches::kMostEpochs ||
+      map.rows(classes()) > Minibatches::kMostRows)
+    return fmt::format(
+        "{} minibatches in each of {} epochs are too many: with {} rows each, at most {} in all", m.batches,
+        m.epochs, map.labelled ? classes() : 1, Minibatches::kMostRows);
+  if (m.batches > records)
+    return fmt::format("there are more minibatches ({}) than records ({})", m.batches, records);
+  return {};
+}
 
 std::size_t ReleasePlan::offset(std::size_t b) const {
   std::size_t numbers = 0;
@@ -236,15 +261,17 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
                                   std::optional<double> records) {
   std::vector<MapForecast> out;
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
-    const auto classes = static_cast<double>(plan.rows(b));
     const features::NamedMap& map = plan.maps[b];
+    // Of minibatches: those of one epoch, in each of which a record is once.
+    const auto classes =
+        static_cast<double>(plan.rows(b)) / static_cast<double>(map.minibatches ? map.minibatches.epochs : 1);
     out.push_back({map.name, plan.features(b), map.bound().norm, map.weight});
     MapForecast& f = out.back();
     if (!records) continue;
-    f.signal_most = f.norm / classes;
+    f.signal_most = bounds::weighted(map.map->bound(), map.weight).norm / classes;
     f.noise_per_number = carried_sigma(plan, mode, b, 0) / plan.noise.parts[b].runs.front().unit / *records;
     f.noise_per_class = f.noise_per_number * std::sqrt(static_cast<double>(f.features));
-    f.noise_norm = f.noise_per_class * std::sqrt(classes);
+    f.noise_norm = f.noise_per_class * std::sqrt(static_cast<double>(plan.rows(b)));
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
     const double noise = f.noise_per_number / map.weight * classes;
@@ -311,7 +338,8 @@ Cost cost(const ReleasePlan& plan, int ranks, std::uint64_t threads, std::option
   double flops_per_record = 0.0;
   for (const features::NamedMap& map : plan.maps) {
     const features::MapCost each = map.map->cost();
-    flops_per_record += each.flops_per_record;
+    flops_per_record +=
+        each.flops_per_record * static_cast<double>(map.minibatches ? map.minibatches.epochs : 1);
     out.memory += each.bytes + threads * each.bytes_per_thread;
     out.root += 4 * static_cast<std::uint64_t>(map.map->numbers_in_map());
   }

@@ -29,6 +29,8 @@ void check_one_map(const ReleasePlan& plan, std::size_t b, Problems& wrong) {
   if (!map.labelled &&
       (map.map->second_moments() || map.map->tables() || map.map->counts_inside(plan.lattice)))
     wrong.add(fmt::format("the map '{}' is of each class, and stated to be without labels", map.name));
+  if (const std::string problem = plan.minibatches_problem(b); !problem.empty())
+    wrong.add(fmt::format("the map '{}': {}", map.name, problem));
   if (map.labelled && map.map->steps())
     wrong.add(fmt::format("the map '{}' is of all classes together, and stated to be of each", map.name));
   const auto goes_on = [&](const features::NamedMap& before) {
@@ -81,6 +83,9 @@ void check_bounds(const ReleasePlan& plan, Problems& wrong) {
     if (input.blocks[b].labelled != bound.labelled)
       wrong.add(fmt::format("the sensitivity was derived for the map '{}' {} labels", plan.maps[b].name,
                             bound.labelled ? "without" : "with"));
+    if (input.blocks[b].epochs != bound.epochs)
+      wrong.add(
+          fmt::format("the sensitivity was derived for other epochs of the map '{}'", plan.maps[b].name));
     if (input.blocks[b].norm != bound.norm ||
         input.blocks[b].nonnegative_kernel != bound.nonnegative_kernel) {
       wrong.add(fmt::format(

@@ -43,6 +43,8 @@ json map_json(const ReleasePlan& plan, std::size_t b) {
               {"bound", {{"norm", bound.norm}, {"nonnegative_kernel", bound.nonnegative_kernel}}},
               {"numbers", runs}};
   if (!map.labelled) out["labelled"] = false;
+  if (const features::Minibatches& m = map.minibatches)
+    out["minibatches"] = {{"batches", m.batches}, {"epochs", m.epochs}, {"seed", m.seed}};
   if (map.round > 1) out["round"] = map.round;
   if (map.workload) {
     const features::Workload& from = *map.workload;
@@ -81,6 +83,13 @@ features::Workload read_workload(const JsonFields& f, const std::string& kind, c
   return out;
 }
 
+features::Minibatches read_minibatches(const JsonFields& f) {
+  using features::Minibatches;
+  f.only({"batches", "epochs", "seed"});
+  return {f.integer("batches", 1, Minibatches::kMostBatches),
+          f.integer("epochs", 1, Minibatches::kMostEpochs), f.integer("seed", 0, INT64_MAX)};
+}
+
 /// Reads an entry of `maps` into the maps, the bounds and the noise parts, by the schema.
 void read_map(const JsonFields& f, ReleasePlan& plan) {
   features::NamedMap named;
@@ -89,14 +98,19 @@ void read_map(const JsonFields& f, ReleasePlan& plan) {
       f.choice("role", {"match", "proxy"}) == 0 ? features::MapRole::kMatch : features::MapRole::kProxy;
   named.weight = f.number("weight");
   if (f.has("labelled")) named.labelled = f.flag("labelled");
+  if (f.has("minibatches")) named.minibatches = read_minibatches(f.object("minibatches"));
   if (f.has("round")) named.round = f.integer("round", 2, privacy::kMostRounds);
   const std::string kind = f.text("kind", 64);
   named.map = read_description(f, "map", kind, plan.schema);
   if (f.has("chosen_from")) named.workload = read_workload(f.object("chosen_from"), kind, plan.schema);
   const JsonFields bound = f.object("bound");
-  plan.noise.sensitivity_input.blocks.push_back(
-      {bound.number("norm"), bound.flag("nonnegative_kernel"), {}, 1.0, named.labelled});
-  privacy::NoisePart part{{}, named.labelled ? plan.classes() : 1};
+  plan.noise.sensitivity_input.blocks.push_back({bound.number("norm"),
+                                                 bound.flag("nonnegative_kernel"),
+                                                 {},
+                                                 1.0,
+                                                 named.labelled,
+                                                 named.minibatches ? named.minibatches.epochs : 0});
+  privacy::NoisePart part{{}, named.rows(plan.classes())};
   for (const JsonFields& run : f.objects("numbers", kMaxRuns)) part.runs.push_back(read_run(run));
   plan.noise.parts.push_back(std::move(part));
   plan.maps.push_back(std::move(named));

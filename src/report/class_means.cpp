@@ -56,7 +56,7 @@ std::vector<ClassGap> class_gaps(const PublicMaterial& m) {
     for (std::size_t other = one + 1; other < std::min(a.classes(), kMostClassesCompared); ++other) {
       std::optional<ClassGap> best;
       for (std::size_t b = 0; b < a.maps.size(); ++b) {
-        if (!a.maps[b].labelled || a.maps[b].map->tables()) continue;
+        if (!a.maps[b].labelled || a.maps[b].minibatches || a.maps[b].map->tables()) continue;
         ClassGap gap = gap_by(a, b, sizes, one, other);
         if (!best || gap.surplus > best->surplus) best = std::move(gap);
       }

@@ -134,6 +134,10 @@ const Consortium& charter_of_all(const release::Proposal& p, const std::vector<s
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes) {
+  if (std::ranges::any_of(plan.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); }))
+    throw ConfigError(
+        "minibatches go by records' places in one data set, and each institution has its own: set "
+        "minibatches = 0 in every [map.NAME].");
   if (plan.schema.on_error != schema::OnError::kClamp)
     throw ConfigError(
         "data.on_error = \"reject-file\" is not for rounds between institutions: who contributes is public, "

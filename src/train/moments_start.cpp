@@ -37,8 +37,9 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
                      const torch::Device& device) {
   release::check_map(a, b);
   const features::NamedMap& map = a.maps.at(b);
+  const std::size_t rows = map.labelled ? a.classes() : 1;
   const std::shared_ptr<const model::MapTwin> twin = model::make_twin(
-      *map.map, {static_cast<std::int64_t>(a.rows(b)), torch::TensorOptions(torch::kFloat32).device(device)});
+      *map.map, {static_cast<std::int64_t>(rows), torch::TensorOptions(torch::kFloat32).device(device)});
   const double scale = map.map->scale(a.lattice);
   std::vector<double> sigmas;
   for (std::size_t run = 0; run < a.noise.parts.at(b).runs.size(); ++run)
@@ -46,14 +47,30 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
   std::vector<double> weights = target.column_weight;
   for (double& w : weights) w *= w;  // the objective weighs squared residuals
   if (!map.labelled) weights = {1.0};
+  const std::uint64_t batches = std::max<std::uint64_t>(1, map.minibatches.batches);
+  MatchedMap out{map.name,
+                 {[twin, labelled = map.labelled](const Tensor& x, const Tensor& labels) {
+                    return twin->class_sums(x, labelled ? labels : torch::zeros_like(labels));
+                  },
+                  {},
+                  std::move(weights),
+                  twin->noise_square(sigmas, scale, target.records / static_cast<double>(batches))},
+                 map.weight * map.weight};
   const std::span sums = std::span(a.values).subspan(a.offset(b), a.rows(b) * a.features(b));
-  return {map.name,
-          {[twin, labelled = map.labelled](const Tensor& x, const Tensor& labels) {
-             return twin->class_sums(x, labelled ? labels : torch::zeros_like(labels));
-           },
-           twin->target(sums, scale, target.records), std::move(weights),
-           twin->noise_square(sigmas, scale, target.records)},
-          map.weight * map.weight};
+  if (!map.minibatches) {
+    out.matching.target = twin->target(sums, scale, target.records);
+    return out;
+  }
+  // Of each batch the mean embedding of its own records, whose number is public.
+  const std::size_t numbers = rows * a.features(b);
+  const std::vector<std::uint64_t> sizes = map.minibatches.sizes(a.records);
+  for (std::size_t part = 0; part < sizes.size(); ++part) {
+    const auto records = static_cast<double>(std::max<std::uint64_t>(1, sizes[part]));
+    out.matching.minibatches.push_back(twin->target(sums.subspan(part * numbers, numbers), scale, records));
+    const Tensor share = out.matching.minibatches.back() / static_cast<double>(sizes.size());
+    out.matching.target = part == 0 ? share : out.matching.target + share;
+  }
+  return out;
 }
 
 MomentsStart::MomentsStart(comm::HostComm& comm, const release::Artifact& artifact,

@@ -49,7 +49,8 @@ SumsObjective::SumsObjective(std::vector<Matching> maps, ObjectiveOptions option
 }
 
 SumsObjective::Matched SumsObjective::match(const Tensor& x, const Tensor& labels, std::int64_t batch,
-                                            const Tensor& stop_request) const {
+                                            const Tensor& stop_request,
+                                            std::optional<std::uint64_t> step) const {
   Matched m;
   std::vector<Tensor> parts;
   for (const Matching& map : maps_) {
@@ -70,7 +71,10 @@ SumsObjective::Matched SumsObjective::match(const Tensor& x, const Tensor& label
     const Tensor& own = m.own_sums[b];
     m.mean.push_back(all.narrow(0, at, own.numel()).view_as(own) / static_cast<double>(batch));
     at += own.numel();
-    loss = loss + ((m.mean[b] - maps_[b].target).to(torch::kFloat64).square() * weights_[b]).sum();
+    const std::vector<Tensor>& minibatches = maps_[b].minibatches;
+    m.target.push_back(step && !minibatches.empty() ? minibatches[*step % minibatches.size()]
+                                                    : maps_[b].target);
+    loss = loss + ((m.mean[b] - m.target[b]).to(torch::kFloat64).square() * weights_[b]).sum();
   }
   m.counts = all.narrow(0, at, classes_).unsqueeze(1);
   // On a GPU both come over in one copy.
@@ -84,13 +88,13 @@ Tensor SumsObjective::credible_part(const Matched& m, std::size_t map, double ba
   // Of n records of norm 1 among the batch's.
   const Tensor sampling =
       (n / (batch * batch) - mean.square().sum(1, /*keepdim=*/true) / n.clamp_min(1.0)).clamp_min(0.0);
-  const Tensor distance = (mean - maps_[map].target).square().sum(1, /*keepdim=*/true);
+  const Tensor distance = (mean - m.target[map]).square().sum(1, /*keepdim=*/true);
   return (1.0 - (sampling + maps_[map].noise_square) / distance.clamp_min(1e-30)).clamp_min(0.0);
 }
 
 Tensor SumsObjective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,
                                        const Tensor& stop_request) {
-  const Matched m = match(x, labels, batch, stop_request);
+  const Matched m = match(x, labels, batch, stop_request, step_++);
   const auto b = static_cast<double>(batch);
   std::vector<Tensor> gradients;
   for (std::size_t i = 0; i < maps_.size(); ++i) {
@@ -101,7 +105,7 @@ Tensor SumsObjective::enqueue_backward(const Tensor& x, const Tensor& labels, st
     } else if (options_.unbiased && batch > 1) {
       mean = mean * (b / (b - 1.0));
     }
-    Tensor residual = mean - maps_[i].target;
+    Tensor residual = mean - m.target[i];
     if (!averages_.empty()) residual = averages_[i].step(residual.neg() / shares_[i]) * -shares_[i];
     if (options_.credible) residual = residual * credible_part(m, i, b);
     gradients.push_back(residual * weights_[i] * (2.0 / b));
@@ -112,11 +116,12 @@ Tensor SumsObjective::enqueue_backward(const Tensor& x, const Tensor& labels, st
 }
 
 double SumsObjective::loss(const Tensor& x, const Tensor& labels, std::int64_t batch) const {
-  return read(match(x.detach(), labels, batch, torch::zeros({1}, x.options().requires_grad(false))).seen)
-      .loss;
+  const Tensor nobody = torch::zeros({1}, x.options().requires_grad(false));
+  return read(match(x.detach(), labels, batch, nobody, std::nullopt).seen).loss;
 }
 
 void SumsObjective::set_steps(std::uint64_t steps) {
+  step_ = steps;
   for (ResidualAverage& average : averages_) average.set_steps(steps);
 }
 

@@ -209,6 +209,7 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   choice_problems(*this, maps, p);
   loss_weight_problems(*this, maps, p);
   kernel_problems(*this, maps, p);
+  minibatch_problems(*this, maps, p);
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
   if (moments == nullptr) return;
@@ -248,6 +249,18 @@ void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap
            fmt::format("train.choose_every compares generated records in the features of the proxy, and the "
                        "map \"{}\" (kind \"{}\") has none of them: use one with kind = {}",
                        proxy->name, proxy->map->kind(), model::trainable_maps()));
+}
+
+void minibatch_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                        settings::Problems& p) {
+  for (const std::size_t b : matched_maps(maps, spec.from_moments)) {
+    if (!maps[b].minibatches) continue;
+    p.unless(
+        !spec.from_moments && !spec.match_records,
+        fmt::format("the map \"{}\" is released a minibatch at a time, and a step is compared with one of "
+                    "them: leave train.init and train.match at their defaults",
+                    maps[b].name));
+  }
 }
 
 void kernel_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
@@ -324,7 +337,9 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   std::uint64_t features = 0, numbers_in_maps = 0, columns = 0;
   for (const std::size_t b : maps) {
     const features::FeatureMap& map = *plan.maps[b].map;
-    columns += plan.rows(b) * model::twin_columns(map);
+    const std::uint64_t numbers = plan.rows(b) * model::twin_columns(map);
+    columns += numbers / plan.maps[b].minibatches.parts();
+    if (plan.maps[b].minibatches) out.memory += 4 * numbers;
     if (map.second_moments()) continue;  // start_memory() has them
     features += map.features();
     numbers_in_maps += static_cast<std::uint64_t>(map.numbers_in_map());
@@ -334,8 +349,8 @@ Cost cost(const release::ReleasePlan& plan, const model::GeneratorSettings& gene
   out.parameters = size.parameters;
   // The artifact and its bytes; target, sums, message and gradient of a step; phases and their gradient;
   // parameters, gradients and Adam's two moments.
-  out.memory = 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
-               4 * batch * (features + 4 * d) + 16 * size.parameters;
+  out.memory += 2 * 4 * numbers_in_maps + 16 * plan.size() + 4 * 4 * features * classes +
+                4 * batch * (features + 4 * d) + 16 * size.parameters;
   if (spec.average_rate > 0) out.memory += 3 * 4 * columns;
   if (spec.from_moments) out.memory += start_memory(plan, order, spec, ranks);
   if (spec.choose_every > 0) out.memory += choice_memory(plan, size);

@@ -78,6 +78,7 @@ class Training {
       relaxed_problems(architecture, release_.maps, spec_, problems);
       choice_problems(spec_, release_.maps, problems);
       kernel_problems(spec_, release_.maps, problems);
+      minibatch_problems(spec_, release_.maps, problems);
       if (spec_.match_records && (release_.is_private || !release_.without_noise))
         problems.add(
             "train.match = \"records\" trains on the records themselves, and the release has noise: a model "
@@ -91,7 +92,10 @@ class Training {
                         placement_.collective);
       if (start_) start_->install(*training_->generator());
       if (spec_.choose_every > 0) nearest_.emplace(release_, *network_, spec_, placement_, heartbeat_);
-      if (setup_.cuda_graph) training_->use_graph();
+      // One graph replays one target.
+      const bool in_turn = std::ranges::any_of(
+          release_.maps, [](const features::NamedMap& map) { return static_cast<bool>(map.minibatches); });
+      if (setup_.cuda_graph && !in_turn) training_->use_graph();
     });
   }
 

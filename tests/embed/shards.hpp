@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class MemorySource final : public data::RecordSource {
       : all_(all), order_(std::move(order)), at_most_(at_most), dims_(all.n ? all.x.size() / all.n : 0) {}
 
   std::uint64_t shard_size() const override { return order_.size(); }
+  std::optional<data::Places> places() const override { return places_; }
+  /// Its records stand there among all; else nobody knows where.
+  void stand_at(data::Places places) { places_ = places; }
   void next(std::size_t max_records, data::Batch& batch) override {
     batch.n = std::min({max_records, at_most_, order_.size() - done_});
     batch.x.resize(batch.n * dims_);
@@ -41,6 +45,7 @@ class MemorySource final : public data::RecordSource {
   std::size_t at_most_;
   std::size_t dims_;
   std::size_t done_ = 0;
+  std::optional<data::Places> places_;
 };
 
 /// Of these maps, with noise that no test looks at. @param maps  in the order of their names

@@ -41,6 +41,19 @@ SensitivityInput blocks(std::vector<BlockBound> list) {
   return in;
 }
 
+// One block of nine epochs' minibatches beside one that is released whole: its square counts nine times.
+TEST(Sensitivity, OfMinibatchesIsOfAllTheirEpochs) {
+  const BlockBound rff{1.0, false, "RFF"}, parts = bounds::in_minibatches(rff, 9);
+  EXPECT_EQ(parts.norm, 3.0);
+  EXPECT_EQ(combined_sensitivity(blocks({parts})).value, 6.0);
+  EXPECT_NEAR(combined_sensitivity(blocks({parts, {1.0, true, "moments"}})).value, std::sqrt(36.0 + 2.0),
+              1e-14);
+  EXPECT_NE(combined_sensitivity(blocks({parts})).derivation.find("each of 9 epochs"), std::string::npos);
+  SensitivityInput in = blocks({parts});
+  in.adjacency = Adjacency::kAddRemoveOne;
+  expect_error(ExitCode::kConfig, {"minibatches"}, [&] { (void)combined_sensitivity(in); });
+}
+
 TEST(Sensitivity, ValuesOfTheSpecificationsTable) {
   const BlockBound rff{1.0, false, "RFF"}, moments{1.0, true, "moments"};
   const double k = 3, d = 11;

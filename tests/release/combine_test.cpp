@@ -53,6 +53,21 @@ Artifact combined_of(const std::vector<CombinedFrom>& from, bool same_people = f
   return combine(from, same_people, "1.2.3");
 }
 
+TEST(Combine, MinibatchesOfDifferentSitesAreNotAdded) {
+  Alone north("north", 3), south("south", -5);
+  for (Alone* site : {&north, &south}) {
+    ReleaseSettings settings{site->artifact.schema, {}, site->artifact.maps, {}, false, 60'000};
+    settings.privacy = testing_artifact::privacy_of({});
+    settings.maps[0].minibatches = {.batches = 4, .epochs = 2};
+    static_cast<ReleasePlan&>(site->artifact) = make_plan(settings);
+    site->artifact.values.assign(site->artifact.size(), 0);
+    site->make();
+  }
+  expect_error(ExitCode::kConfig, {"'north'", "minibatches = 0"}, [&] {
+    (void)combined_of({north.from(), south.from()});
+  });
+}
+
 TEST(Combine, ValuesAndVariancesAddUp) {
   const Alone north("north", 3), south("south", -5), west("west", 7);
   const Artifact sum = combined_of({north.from(), south.from(), west.from()});

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "release/sample_artifact.hpp"
 #include "support/expect_error.hpp"
@@ -56,6 +57,58 @@ TEST(PlanJson, SaysWhichMapsAreWithoutLabels) {
   settings.maps[0] = test::named("m", std::shared_ptr(test::make_moments({}, plan.schema)));
   settings.maps[0].labelled = false;
   expect_error(ExitCode::kConfig, {"map.m", "labelled"}, [&] { (void)make_plan(settings); });
+}
+
+TEST(PlanJson, SaysWhichMapsAreReleasedAMinibatchAtATime) {
+  ReleasePlan plan = sample_plan({.counts = true});
+  ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
+  settings.privacy.epsilon = plan.noise.epsilon;
+  settings.privacy.delta = plan.noise.delta;
+  settings.privacy.max_records_per_person = 1;
+  settings.maps[0].minibatches = {.batches = 6, .epochs = 4, .seed = 9};
+  const ReleasePlan whole = std::exchange(plan, make_plan(settings));
+  EXPECT_EQ(plan.size(), 24 * whole.features(0) * 3 + 3);
+  EXPECT_NEAR(plan.noise.sensitivity.value, 2 * whole.noise.sensitivity.value, 1e-12);
+  const ReleasePlan back = parse_plan(plan_text(plan), "x");
+  EXPECT_EQ(back.maps[0].minibatches, settings.maps[0].minibatches);
+  EXPECT_EQ(back.noise.parts, plan.noise.parts);
+  EXPECT_EQ(back.noise.sensitivity.derivation, plan.noise.sensitivity.derivation);
+  EXPECT_NE(back.noise.sensitivity.derivation.find("one minibatch of each of 4 epochs"), std::string::npos);
+  // Fewer epochs, a map that is whole, none at all: each is another guarantee than the numbers have.
+  for (const nlohmann::json& said : {nlohmann::json{{"batches", 6}, {"epochs", 1}, {"seed", 9}},
+                                     nlohmann::json{{"batches", 0}, {"epochs", 4}, {"seed", 9}},
+                                     {}}) {
+    nlohmann::json lie = plan_json(plan);
+    lie["maps"][0]["minibatches"] = said;
+    if (said.is_null()) lie["maps"][0].erase("minibatches");
+    EXPECT_THROW((void)parse_plan(lie.dump(), "x"), ProtocolError) << said;
+  }
+}
+
+TEST(PlanJson, MinibatchesThatWouldNotBeATheoremAreRefused) {
+  const ReleasePlan plan = sample_plan({.counts = true});
+  const auto refused = [&](std::initializer_list<std::string> words, const auto& change) {
+    ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
+    settings.privacy.epsilon = 1.0;
+    settings.privacy.max_records_per_person = 1;
+    settings.maps[0].minibatches = {.batches = 6, .epochs = 4};
+    change(settings);
+    expect_error(ExitCode::kConfig, words, [&] { (void)make_plan(settings); });
+  };
+  refused({"map.rff", "replace-one"},
+          [](auto& s) { s.privacy.adjacency = privacy::Adjacency::kAddRemoveOne; });
+  refused({"map.rff", "proxy"}, [](auto& s) {
+    s.maps.push_back(s.maps[0]);
+    s.maps[1].name = "z", s.maps[1].minibatches = {};
+    s.maps[0].role = features::MapRole::kProxy;
+  });
+  refused({"map.rff", "more minibatches"}, [](auto& s) { s.records = 5; });
+  refused({"map.rff", "too many"},
+          [](auto& s) { s.maps[0].minibatches = {.batches = 59'999, .epochs = 1000}; });
+  refused({"map.m", "networks"}, [](auto& s) {
+    s.maps[0] = test::named("m", std::shared_ptr(test::make_moments({}, s.schema)));
+    s.maps[0].minibatches = {.batches = 2};
+  });
 }
 
 // A plan that the code before Hermite maps had a stretch wrote (commit e03ba38), with the name that it gave

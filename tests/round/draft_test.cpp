@@ -64,6 +64,15 @@ TEST_F(ConsortiumFolder, MapsThatGoOnStepByStepAreNotProposed) {
                [&] { draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, {}); });
 }
 
+TEST_F(ConsortiumFolder, MinibatchesOfOneSitesRecordsAreNotProposed) {
+  const SmallConsortium all;
+  put_all(all);
+  release::ReleasePlan plan = SmallConsortium::plan();
+  plan.maps.at(0).minibatches = {.batches = 4};
+  expect_error(ExitCode::kConfig, {"minibatches = 0", "each institution"},
+               [&] { draft_proposal(plan, read_membership(*exchange), all.trial.public_key(), {}, {}); });
+}
+
 TEST_F(ConsortiumFolder, HoldsWhoIsInTheConsortium) {
   const SmallConsortium all;
   put_all(all);

@@ -57,10 +57,16 @@ inline release::Artifact planned_release(const schema::Schema& schema, std::vect
     if (!block) block = a.maps[b].map->make_block(a.lattice);
     const auto workspace = block->make_workspace();
     std::vector<std::uint64_t> sums(a.rows(b) * block->features());
-    const std::vector<std::int32_t> rows = a.maps[b].labelled ? y : std::vector<std::int32_t>(y.size(), 0);
-    for (std::size_t first = 0; first < y.size(); first += block->tile())
-      block->accumulate(x.data() + first * d, rows.data() + first, std::min(block->tile(), y.size() - first),
-                        *workspace, sums);
+    const features::Minibatches& parts = a.maps[b].minibatches;
+    for (std::uint64_t epoch = 0; epoch < (parts ? parts.epochs : 1); ++epoch) {
+      std::vector<std::int32_t> rows = a.maps[b].labelled ? y : std::vector<std::int32_t>(y.size(), 0);
+      for (std::size_t i = 0; parts && i < y.size(); ++i)
+        rows[i] += static_cast<std::int32_t>((epoch * parts.batches + parts.batch_of(epoch, i)) *
+                                             (a.maps[b].labelled ? a.classes() : 1));
+      for (std::size_t first = 0; first < y.size(); first += block->tile())
+        block->accumulate(x.data() + first * d, rows.data() + first,
+                          std::min(block->tile(), y.size() - first), *workspace, sums);
+    }
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::size_t run =
           i % block->features() < a.maps[b].map->coordinates(a.lattice).front().count ? 0 : 1;

@@ -93,6 +93,28 @@ TEST(Objective, AMapWithoutLabelsIsMatchedAsAWhole) {
   }
 }
 
+/// Step by step another target, from wherever the training goes on; as sampled it is judged by their mean.
+TEST(Objective, MinibatchesAreMatchedInTurn) {
+  const Small s;
+  const Tensor labels = torch::tensor(s.y, torch::kInt64);
+  const std::vector<Tensor> parts{s.target, s.target * 0.5, s.target + 0.1};
+  Matching in_turn = matching(s.frequencies, (parts[0] + parts[1] + parts[2]) / 3.0, s.weights);
+  in_turn.minibatches = parts;
+  SumsObjective objective({in_turn}, {.unbiased = false, .stratified = true}, test::alone());
+  const auto alone = [&](const Tensor& target) {
+    return SumsObjective({matching(s.frequencies, target, s.weights)},
+                         {.unbiased = false, .stratified = true}, test::alone());
+  };
+  for (const std::uint64_t step : {0, 1, 2, 3, 4, 17, 18}) {
+    if (step == 17) objective.set_steps(17);
+    const Tensor x = s.x.clone().requires_grad_(), own = s.x.clone().requires_grad_();
+    SumsObjective expected = alone(parts[step % 3]);
+    EXPECT_EQ(backward(objective, x, labels, 7), backward(expected, own, labels, 7)) << step;
+    EXPECT_EQ(doubles(x.grad()), doubles(own.grad())) << step;
+  }
+  EXPECT_EQ(objective.loss(s.x, labels, 7), alone(in_turn.target).loss(s.x, labels, 7));
+}
+
 /// Of a residual that stays, Adam's steps are known: the average is at rate, 2 rate, ... until it is there.
 TEST(Objective, AMovingAverageStandsInForTheResidual) {
   const Small s;

@@ -9,7 +9,8 @@ namespace muffle::test {
 
 /// A release that the artifact reader accepts, of the toy's kind of records with no noise added.
 /// @param scales  a map of random features for each of these length-scales
-inline release::Artifact release_of(const Toy& toy, const std::vector<double>& scales = {2.0}) {
+inline release::Artifact release_of(const Toy& toy, const std::vector<double>& scales = {2.0},
+                                    features::Minibatches minibatches = {}) {
   const std::size_t dims = toy.schema.dims();
   const torch::Tensor labels = torch::arange(300) % 3;
   const torch::Tensor x =
@@ -21,6 +22,7 @@ inline release::Artifact release_of(const Toy& toy, const std::vector<double>& s
   for (const double scale : scales)
     maps.push_back(named(fmt::format("m{}", maps.size()),
                          make_rff({.dims = dims, .features = 64, .length_scale = scale})));
+  for (features::NamedMap& map : maps) map.minibatches = minibatches;
   return planned_release(toy.schema, std::move(maps), {x.data_ptr<float>(), x.data_ptr<float>() + x.numel()},
                          y);
 }

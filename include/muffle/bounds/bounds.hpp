@@ -31,6 +31,9 @@ struct BlockBound {
   double scale = 1.0;   ///< by which weighted() multiplied it
   bool labelled =
       true;  ///< a record's vector is added to its class's row; false: to the one row that there is
+  /// A record's vector is added to one minibatch of each of so many epochs, by its place alone, and `norm` is
+  /// that of all of it; 0: the block is released whole.
+  std::uint64_t epochs = 0;
 };
 
 /// Consecutive numbers of one class's D_b that carry the same weight in the norm.
@@ -51,6 +54,9 @@ struct CoordinatePart {
 // A public weight w shifts budget between blocks: one sigma in feature units covers all of them, so a block
 // of weight w gets noise sigma / w in its own. The integers that are summed stay as they are; the bound and
 // the units change, rounded up, so that a bound is never too small nor noise too little; exact for w = 1.
+
+/// The bound of a block whose records are each in one minibatch of each of `epochs` epochs: sqrt(epochs) B.
+BlockBound in_minibatches(BlockBound bound, std::uint64_t epochs);
 
 /// @throws ConfigError  w is not a number from 1e-6 to 1e6; both of these.
 BlockBound weighted(BlockBound bound, double weight);

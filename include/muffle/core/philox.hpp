@@ -24,6 +24,7 @@ enum class Stream : std::uint32_t {
   kTrainCoins = 12,
   kSampleFinish = 13,
   kPeople = 14,
+  kMinibatches = 15,
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,13 @@ struct Batch {
   bool as_bytes() const { return scale != nullptr; }
 };
 
+/// Where a shard's records stand among all of a data set: first, first + stride, ... By the public rule
+/// alone, so that a record that takes another's place has it, whatever it holds.
+struct Places {
+  std::uint64_t first = 0;
+  std::uint64_t stride = 1;
+};
+
 /// A rank's shard, streamed: memory is one batch, whatever the shard's size.
 class RecordSource {
  public:
@@ -91,6 +99,9 @@ class RecordSource {
   /// From now on next() hands out stored bytes in place of float32, where the file holds bytes: a quarter of
   /// the traffic to a GPU, which scales them itself. Checks and errors stay the same. Before any next().
   virtual void hand_out_bytes() {}
+  /// None: what others hold decides where a record stands (pictures, in the order of their names and classes'
+  /// folders), or each rank counts its own files.
+  virtual std::optional<Places> places() const { return std::nullopt; }
 };
 
 /// Opens this rank's shard: checks what the files say of themselves (type, shape, numbers of records) against

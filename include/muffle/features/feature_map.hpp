@@ -17,6 +17,7 @@
 #include "muffle/core/settings.hpp"
 #include "muffle/features/asset.hpp"
 #include "muffle/features/block.hpp"
+#include "muffle/features/minibatches.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -178,8 +179,15 @@ struct NamedMap {
   std::size_t round = 1;
   std::optional<Workload> workload{};  ///< of the first of several rounds
   bool labelled = true;  ///< D numbers for each class; false: D numbers for all classes together
+  Minibatches minibatches{};
 
-  /// Those of the map, weight included.
+  /// Sums of D numbers that are released, of so many classes: one for each class, minibatch after minibatch.
+  std::size_t rows(std::size_t classes) const { return (labelled ? classes : 1) * minibatches.parts(); }
+  /// The map can be released without labels, and a minibatch at a time: sums of other kinds are of each class
+  /// of all records.
+  bool is_plain(const Lattice& lattice) const;
+
+  /// Those of the map, weight and minibatches included.
   BlockBound bound() const;
   std::vector<CoordinateRun> coordinates(const Lattice& lattice) const;
   PlainFacts plain_facts(const Lattice& lattice) const;
@@ -196,9 +204,10 @@ struct MapSettings {
   MapRole role = MapRole::kMatch;
   double weight = 1.0;
   bool labelled = true;
+  Minibatches minibatches{};
   Cloned<FeatureMap> map;  ///< null: its kind was not said yet
 
-  /// `kind`, `role`, `weight` and `labelled`, then those of the kind.
+  /// The keys of every map, then those of the kind.
   void declare(settings::Keys& keys);
 };
 

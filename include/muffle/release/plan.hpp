@@ -22,8 +22,8 @@ inline constexpr std::size_t kMostMaps = 128;
 /// vector, in which units, and with what noise. Built once (make_plan()), from public settings alone;
 /// embedding, the round, the release's file and its readers all go by it.
 ///
-/// The released vector: map after map, each C x D class-major (without labels: 1 x D); then, if `counts`, C
-/// class counts.
+/// The released vector: map after map, each C x D class-major (without labels: 1 x D; a minibatch at a time:
+/// so for each, epoch after epoch); then, if `counts`, C class counts.
 struct ReleasePlan {
   schema::Schema schema;
   features::Lattice lattice;             ///< of maps that do not bring their own, and of counts
@@ -38,8 +38,8 @@ struct ReleasePlan {
   std::size_t classes() const { return schema.classes; }
   /// D of map b.
   std::size_t features(std::size_t b) const { return maps.at(b).map->features(); }
-  /// Rows of map b: the classes, or 1.
-  std::size_t rows(std::size_t b) const { return maps.at(b).labelled ? classes() : 1; }
+  /// Rows of map b: the classes, or 1, for each of its minibatches.
+  std::size_t rows(std::size_t b) const { return maps.at(b).rows(classes()); }
   /// Where map b begins; of maps.size(): where the counts do.
   std::size_t offset(std::size_t b) const;
   /// Numbers in the released vector.
@@ -69,6 +69,8 @@ struct ReleasePlan {
   /// The map with second moments; the map that models are compared by. None: nullopt.
   std::optional<std::size_t> second_moments() const;
   std::optional<std::size_t> proxy() const;
+  /// Why map b cannot be released a minibatch at a time as it says; empty: it can, or does not say so.
+  std::string minibatches_problem(std::size_t b) const;
   /// Whether the release tells class sizes: by counts, or inside a map.
   bool tells_counts() const;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,11 @@ struct Matching {
   std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
   torch::Tensor target;         ///< mu~, C x D, on the device of the records
   std::vector<double> weights;  ///< w_c, C numbers >= 0
-  double noise_square = 0;      ///< expected ||noise||^2 in a row of the target
+  double noise_square = 0;      ///< expected ||noise||^2 in a row of what a step is compared with
   // A map without labels has 1 in place of C.
+  /// Of a map that is released a minibatch at a time: step s is compared with the one of number s modulo how
+  /// many there are; `target` is their mean. Empty: all steps are compared with the target.
+  std::vector<torch::Tensor> minibatches{};
 };
 
 /// What a training minimises, on all ranks of a collective.
@@ -102,12 +106,14 @@ class SumsObjective final : public Objective {
     std::vector<torch::Tensor> own_sums;  ///< of each map, C x D, attached to x
     std::vector<torch::Tensor> mean;      ///< mu_Q, C x D
     torch::Tensor counts;                 ///< n_c over all ranks, C x 1
+    std::vector<torch::Tensor> target;    ///< of each map, what the mean is to be
     torch::Tensor seen;                   ///< loss and stop requests
   };
   /// The factors of the rows' gradients with `credible`: C x 1 or 1 x 1.
   torch::Tensor credible_part(const Matched& matched, std::size_t map, double batch) const;
+  /// @param step  the training's; none: of all of it
   Matched match(const torch::Tensor& x, const torch::Tensor& labels, std::int64_t batch,
-                const torch::Tensor& stop_request) const;
+                const torch::Tensor& stop_request, std::optional<std::uint64_t> step) const;
 
   std::vector<Matching> maps_;
   std::vector<torch::Tensor> weights_;  ///< of each map, C x 1
@@ -115,6 +121,7 @@ class SumsObjective final : public Objective {
   ObjectiveOptions options_;
   std::vector<ResidualAverage> averages_;
   std::vector<torch::Tensor> shares_;  ///< for them, of each map, C x 1 or 1 x 1
+  std::uint64_t step_ = 0;
 };
 
 }  // namespace muffle::train

@@ -92,6 +92,10 @@ void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap
 void kernel_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
                      settings::Problems& problems);
 
+/// What of a training does not go with maps that are released a minibatch at a time.
+void minibatch_problems(const TrainSpec& spec, const std::vector<features::NamedMap>& maps,
+                        settings::Problems& problems);
+
 /// Which of the maps that a training uses the network does not make records for (model::takes_relaxed()).
 void relaxed_problems(const model::NetworkSettings& network, const std::vector<features::NamedMap>& maps,
                       const TrainSpec& spec, settings::Problems& problems);
