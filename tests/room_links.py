@@ -97,7 +97,7 @@ WRITES = re.compile(r"\b(NewFile|write_file\w*|ofstream|fopen|printf|log_local|n
 # A site is an institution, a rank a process of its job: rounds and keys are of sites and parties.
 NO_RANKS = {"round", "crypto"}
 RANK = re.compile(r"(?i)\brank|rank\b")
-AFTER_THE_RELEASE = {"model", "train", "synth", "interop"}
+AFTER_THE_RELEASE = {"sampling", "pair_graph", "moments", "model", "train", "synth", "interop"}
 TORCH_IN_HEADERS = {"networks", "model", "train", "evaluate"}
 
 

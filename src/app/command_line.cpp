@@ -9,14 +9,14 @@
 
 #include "manual.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 
 namespace muffle::app {
 namespace {
 
 /// `muffle verify`: prints every check and the privacy card; then throws if a check fails.
 void print_verification(release::ReleaseFiles files, const std::string& format, std::ostream& out) {
-  files.repeat_choices = model::repeat_choices;
+  files.repeat_choices = pair_graph::repeat_choices;
   const release::Verification verification = release::verify_file(files);
   out << (format == "json" ? verification_json(verification) : verification_text(verification)) << std::flush;
   require_passed(verification);

@@ -15,7 +15,7 @@
 #include "muffle/core/hash.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/watchdog.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/plan_json.hpp"
 
 extern char** environ;
@@ -506,8 +506,8 @@ std::string label_as_column(const release::ReleasePlan& plan) {
 release::ReleaseSettings release_settings(const Config& c) {
   schema::Schema schema = released_schema(c);
   std::vector<features::NamedMap> maps = c.features.resolved(schema);
-  return model::in_rounds({std::move(schema), c.features.lattice, std::move(maps), c.privacy,
-                           c.release_counts, c.data.records, c.data.expected_records});
+  return pair_graph::in_rounds({std::move(schema), c.features.lattice, std::move(maps), c.privacy,
+                                c.release_counts, c.data.records, c.data.expected_records});
 }
 
 bool goes_by_guess(const Config& config, std::uint64_t records) {

@@ -78,10 +78,10 @@ void check_maps(const Config& c, const schema::Schema& released, const Maps& map
   std::uint64_t numbers = c.release_counts ? 1 : 0;
   for (const features::NamedMap& m : maps) numbers += m.map->features();
   p.unless(
-      numbers * released.classes * sizeof(std::int64_t) <= model::kMostModelBytes,
+      numbers * released.classes * sizeof(std::int64_t) <= sampling::kMostModelBytes,
       fmt::format("{} features x {} classes are more numbers than a release file holds, {} MB: use fewer "
                   "features (count or coefficients of the maps)",
-                  numbers, released.classes, model::kMostModelBytes / 1'000'000));
+                  numbers, released.classes, sampling::kMostModelBytes / 1'000'000));
   for (const features::NamedMap& proxy : maps) {
     if (proxy.role != features::MapRole::kProxy) continue;
     for (const features::NamedMap& other : maps)

@@ -7,7 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/text.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/later_rounds.hpp"
 #include "muffle/release/message_names.hpp"
 #include "muffle/release/round_release.hpp"
@@ -155,7 +155,7 @@ round::Draft draft_next(const PartyCommand& command, const site::KeyStore& store
   release::ReleasePlan next = plan;
   for (std::size_t b = 0; b < plan.maps.size(); ++b) {
     if (plan.maps[b].round == rounds.size() + 1)
-      next.go_on_with(b, model::map_of_next_round(plan, b, so_far));
+      next.go_on_with(b, pair_graph::map_of_next_round(plan, b, so_far));
   }
   return round::draft_later(std::move(next), members, rounds, proposals, wishes);
 }

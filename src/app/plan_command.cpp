@@ -7,7 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/plan_json.hpp"
 
 namespace muffle::app {
@@ -146,7 +146,7 @@ std::string as_json(const JobPlan& p, const Config& c, int ranks, int threads) {
                     {"records", or_null(p.records)},
                     {"released_values", c.plan.size()},
                     {"plan_sha256", release::plan_hash(c.plan)},
-                    {"round_shares", model::shares_of_rounds(c.plan)},
+                    {"round_shares", pair_graph::shares_of_rounds(c.plan)},
                     {"maps", maps},
                     {"differences", differences(c.plan)},
                     {"label_as_column", label_as_column(c.plan)},
@@ -192,7 +192,7 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     out += fmt::format("  in {} rounds, charged together before the first\n", rounds);
   else if (rounds > 1)
     out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
-                       rounds, fmt::join(model::shares_of_rounds(c.plan), ", "));
+                       rounds, fmt::join(pair_graph::shares_of_rounds(c.plan), ", "));
   if (const auto counted = differences(c.plan); !counted.empty())
     out += fmt::format("\ndates\n  {}\n", fmt::join(counted, "\n  "));
   if (const std::string label = label_as_column(c.plan); !label.empty())

@@ -17,7 +17,7 @@
 #include "muffle/core/text.hpp"
 #include "muffle/core/watchdog.hpp"
 #include "muffle/job/release.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/table_files.hpp"
 #include "muffle/release/transaction.hpp"
 #include "place_of_data.hpp"
@@ -166,7 +166,7 @@ job::ReleaseJob release_job(Context& context, const std::string& hash) {
   job.make_embedder = [&context](const release::ReleasePlan& plan) {
     return make_embedder_on_devices(context.comm, context.config, plan);
   };
-  job.next_map = model::map_of_next_round;
+  job.next_map = pair_graph::map_of_next_round;
   job.note_settings = [&context] { record_settings(context, Stage::kRelease); };
   return job;
 }

@@ -7,8 +7,8 @@
 #include "muffle/core/process.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/network.hpp"
-#include "muffle/model/sampler.hpp"
 #include "muffle/networks/network_block.hpp"
+#include "muffle/sampling/sampler.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle {
@@ -42,8 +42,8 @@ std::shared_ptr<model::Generator> model::NetworkSettings::build(const schema::Sc
   no_torch();
 }
 
-std::unique_ptr<model::Sampler> model::NetworkSettings::open(const ModelInfo&, const JsonFields&,
-                                                             std::span<const std::byte>) const {
+std::unique_ptr<sampling::Sampler> model::NetworkSettings::open(const ModelInfo&, const JsonFields&,
+                                                                std::span<const std::byte>) const {
   no_torch();
 }
 

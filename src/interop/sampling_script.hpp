@@ -103,7 +103,7 @@ def normal(self, purpose: int, substream: int, seed: int, first: int, n: int) ->
     return torch.where(q.abs() <= 0.425, middle, torch.where(q < 0, -tail, tail))
 )";
 
-/// model::draw_labels(), stratified, and synth::draw_tile(). {0}: records of a tile, {1}: purpose of the
+/// sampling::draw_labels(), stratified, and synth::draw_tile(). {0}: records of a tile, {1}: purpose of the
 /// labels' stream, {2}: one of the parameters.
 inline constexpr const char* kSampleScript = R"(
 def common_factor(self, a: int, b: int) -> int:

@@ -65,7 +65,7 @@ void ClosedFormTensors::set(const MomentsModel& model) {
               as_int(model.mean.size()) == factor_.size(0),
           "a closed form does not fit the tensors made for it: this is a bug in muffle.");
   for (std::size_t c = 0; c < model.mean.size(); ++c) {
-    const PixelLaw law = make_pixel_law(*lift, model.mean[c], model.factor[c]);
+    const moments::PixelLaw law = moments::make_pixel_law(*lift, model.mean[c], model.factor[c]);
     // Eigen's matrices lie column by column.
     const Eigen::MatrixXd rowwise = model.factor[c].transpose();
     Tensor factor = factor_[as_int(c)], centre = centre_[as_int(c)], location = location_[as_int(c)],

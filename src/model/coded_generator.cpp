@@ -8,7 +8,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/features/decoder_step.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/artifact.hpp"
 
 namespace muffle::model {
@@ -32,7 +32,7 @@ class CodedSampler : public Sampler {
 
  private:
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                    std::span<float> out, std::span<const Departure> departures) const override {
+                    std::span<float> out, std::span<const sampling::Departure> departures) const override {
     codes_->draw(seed, first, labels, out, departures);
     const std::size_t d = decoder_.outputs();
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -127,7 +127,7 @@ class CodedSettings : public ClosedFormSettings {
   }
 
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
-    const auto last = last_step(release);
+    const auto last = pair_graph::last_step(release);
     const auto* const step = dynamic_cast<const features::DecoderStepMap*>(last.get());
     if (step == nullptr) throw ConfigError(kNoDecoder);
     const ModelContent codes = codes_->closed_form()->fit(release, heartbeat);

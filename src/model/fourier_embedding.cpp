@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "fourier_kernel.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/moments/fourier_kernel.hpp"
 
 namespace muffle::model {
 namespace {
@@ -26,7 +26,7 @@ double scale_of(const Tensor& frequencies) {
 }
 
 /// @param given  records, or their phases where there are no transposed frequencies
-Phases phases_of(const Tensor& given, const Tensor& transposed) {
+moments::Phases phases_of(const Tensor& given, const Tensor& transposed) {
   const float* numbers = given.data_ptr<float>();
   if (transposed.numel() == 0) return {numbers};
   return {nullptr, numbers, as_size(given.size(1)), transposed.data_ptr<float>()};
@@ -40,8 +40,8 @@ struct HostClassSums : torch::autograd::Function<HostClassSums> {
     const Tensor records = x.contiguous();
     const Tensor given = transposed.numel() > 0 ? records : records.mm(frequencies.t()).contiguous();
     Tensor sums = torch::zeros({classes, 2 * half}, x.options());
-    add_class_sums(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), as_size(x.size(0)),
-                   as_size(half), sums.data_ptr<float>(), at::get_num_threads());
+    moments::add_class_sums(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), as_size(x.size(0)),
+                            as_size(half), sums.data_ptr<float>(), at::get_num_threads());
     ctx->save_for_backward({given, labels, frequencies, transposed});
     return sums.mul_(scale_of(frequencies));
   }
@@ -52,10 +52,10 @@ struct HostClassSums : torch::autograd::Function<HostClassSums> {
     const Tensor g = gradients[0].contiguous();
     const bool few = transposed.numel() > 0;
     Tensor out = few ? torch::zeros_like(given) : torch::empty_like(given);
-    add_gradients(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), g.data_ptr<float>(),
-                  as_size(labels.size(0)), as_size(frequencies.size(0)),
-                  static_cast<float>(kTwoPi * scale_of(frequencies)), out.data_ptr<float>(),
-                  at::get_num_threads());
+    moments::add_gradients(phases_of(given, transposed), labels.data_ptr<std::int64_t>(), g.data_ptr<float>(),
+                           as_size(labels.size(0)), as_size(frequencies.size(0)),
+                           static_cast<float>(kTwoPi * scale_of(frequencies)), out.data_ptr<float>(),
+                           at::get_num_threads());
     const Tensor dx = few ? out : out.mm(frequencies);
     return {dx, Tensor(), Tensor(), Tensor(), Tensor()};
   }

@@ -8,8 +8,8 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/hash.hpp"
 #include "muffle/features/lift.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/moments_model.hpp"
 #include "muffle/release/plan.hpp"
 
 namespace muffle::model {
@@ -66,10 +66,10 @@ std::vector<NamedArray> arrays_of(const MomentsModel& model) {
   const features::AffineLift& lift = *model.moments.lift->affine();
   const std::size_t n = model.moments.lift->coefficients(), d = model.moments.lift->dims();
   std::vector<Eigen::MatrixXd> rowwise;  // Eigen's lie column by column
-  std::vector<PixelLaw> laws;
+  std::vector<moments::PixelLaw> laws;
   for (std::size_t c = 0; c < classes; ++c) {
     rowwise.push_back(model.factor[c].transpose());
-    laws.push_back(make_pixel_law(lift, model.mean[c], model.factor[c]));
+    laws.push_back(moments::make_pixel_law(lift, model.mean[c], model.factor[c]));
   }
   all("mean", {n}, [&](std::size_t c) { return std::span<const double>(model.mean[c].data(), n); });
   all("factor", {n, n}, [&](std::size_t c) { return std::span<const double>(rowwise[c].data(), n * n); });
@@ -113,25 +113,26 @@ class MomentsSettings : public ClosedFormSettings {
     return arrays_of(read_moments(info.schema, plain_share, description, payload));
   }
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
-    return content_of(fit_moments_model(release::make_noisy_moments(release), plain_share, heartbeat));
+    return content_of(
+        moments::fit_moments_model(release::make_noisy_moments(release), plain_share, heartbeat));
   }
   void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
                         settings::Problems& p) const override {
-    const features::SecondMoments* const moments = moments_of(maps);
+    const features::SecondMoments* const moments = moments::moments_of(maps);
     p.unless(moments != nullptr,
              fmt::format("model.generator = \"moments\" is made of second moments: add a map with kind = {}",
                          features::second_moments_maps()));
     if (moments == nullptr) return;
-    if (moments->lift->affine() != nullptr) return check_model_size(*moments, schema.classes, p);
+    if (moments->lift->affine() != nullptr) return moments::check_model_size(*moments, schema.classes, p);
     p.unless(
-        schema.dims() <= kMaxGridDims,
+        schema.dims() <= moments::kMaxGridDims,
         fmt::format(
             "model.generator = \"moments\" draws from a grid where the lift is \"{}\": records can have at "
             "most {} numbers; use {}",
-            moments->lift->kind(), kMaxGridDims, features::affine_lifts()));
+            moments->lift->kind(), moments::kMaxGridDims, features::affine_lifts()));
   }
   std::uint64_t fit_bytes(const release::ReleasePlan& plan) const override {
-    const features::SecondMoments* const moments = moments_of(plan.maps);
+    const features::SecondMoments* const moments = moments::moments_of(plan.maps);
     if (moments == nullptr) return 0;
     const std::uint64_t q = moments->order(), all = plan.classes() * q * q;
     // To the end: the release's bytes and numbers, the moments. Fitting: the classes' moments and what is not
@@ -142,7 +143,7 @@ class MomentsSettings : public ClosedFormSettings {
     // A density on a grid instead: each cell's z, the cells' kernel in double and in float, the moments.
     const std::size_t dims = moments->lift->dims();
     std::uint64_t cells = 1;
-    for (std::size_t j = 0; j < dims; ++j) cells *= grid_side(dims);
+    for (std::size_t j = 0; j < dims; ++j) cells *= moments::grid_side(dims);
     return 16 * plan.size() + 3 * 8 * all + cells * (8 * q + 12 * cells);
   }
 };
@@ -184,11 +185,11 @@ MomentsModel read_moments(const schema::Schema& schema, double plain_share, cons
   const std::size_t n = lift->coefficients();
   std::size_t each = n + n * n;
   if (!affine) {
-    if (dims > kMaxGridDims || side != grid_side(dims))
+    if (dims > moments::kMaxGridDims || side != moments::grid_side(dims))
       fields.fail("grid_side", "is another than this muffle's");
     each = 1;
     for (std::size_t j = 0; j < dims; ++j) each *= side;
-    model.grid = GridDensity{dims, side, {}};
+    model.grid = moments::GridDensity{dims, side, {}};
   }
   if (payload.size() % (each * sizeof(double)) != 0 || payload.size() / (each * sizeof(double)) != classes)
     fields.fail("law", "comes with another number of numbers than it needs");

@@ -11,7 +11,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/sampler.hpp"
+#include "muffle/sampling/sampler.hpp"
 
 namespace muffle::model {
 
@@ -90,7 +90,7 @@ class NetworkSampler : public Sampler {
 
   /// Towards another class: between what the network makes of the same code with either label.
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t> labels,
-                    std::span<float> out, std::span<const Departure> departures) const override {
+                    std::span<float> out, std::span<const sampling::Departure> departures) const override {
     const torch::NoGradGuard no_grad;
     const Tensor codes = generator_->codes(seed, /*training=*/false, /*substream=*/0, first, labels.size());
     std::vector<std::int64_t> mixed, other;
@@ -146,9 +146,9 @@ Tensor BaseGenerator::codes(std::uint64_t seed, bool training, std::uint32_t sub
   const Tensor normals = latent_codes(seed, training, substream, first, n, static_cast<std::size_t>(code_));
   if (!base_) return normals;
   // As the closed form draws them.
-  const CounterStream coins = training
-                                  ? CounterStream(seed, Stream::kTrainCoins, substream)
-                                  : CounterStream(seed, Stream::kSampleLatent, substream + kCoinSubstream);
+  const CounterStream coins =
+      training ? CounterStream(seed, Stream::kTrainCoins, substream)
+               : CounterStream(seed, Stream::kSampleLatent, substream + moments::kCoinSubstream);
   Tensor coin = torch::empty({as_int(n), 1});
   for (std::size_t i = 0; i < n; ++i)
     coin.data_ptr<float>()[i] = static_cast<float>(coins.uniform(first + i));
@@ -255,8 +255,9 @@ Tensor latent_codes(std::uint64_t seed, bool training, std::uint32_t substream, 
 Tensor label_tensor(std::uint64_t seed, bool training, std::uint32_t substream, std::uint64_t first,
                     std::size_t n, std::uint64_t total, const std::vector<double>& class_share,
                     bool stratified) {
-  return torch::tensor(draw_labels(seed, training, substream, first, n, total, class_share, stratified),
-                       torch::kInt64);
+  return torch::tensor(
+      sampling::draw_labels(seed, training, substream, first, n, total, class_share, stratified),
+      torch::kInt64);
 }
 
 }  // namespace muffle::model

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "by_class.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/generator.hpp"
-#include "muffle/model/moments_model.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
 

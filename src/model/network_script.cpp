@@ -60,7 +60,7 @@ def base_codes(self, seed: int, first: int, n: int) -> Tensor:
     out += fmt::format(
         "    coin = self.uniform({}, {}, seed, first, n).to({}).view([n, 1])\n"
         "    return torch.cat([z, coin], 1)\n",
-        kLatent, kCoinSubstream, kScriptFloat32);
+        kLatent, moments::kCoinSubstream, kScriptFloat32);
   } else {
     out += "    return z\n";
   }

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/pair_graph.hpp"
 
 namespace muffle::model {
 namespace {
@@ -56,13 +56,14 @@ void check_rows(const JsonFields& fields, const std::vector<float>& rows, std::s
   }
 }
 
-PairGraphLaw read_law(const JsonFields& fields, const std::vector<std::size_t>& codes, FloatReader& numbers) {
+pair_graph::PairGraphLaw read_law(const JsonFields& fields, const std::vector<std::size_t>& codes,
+                                  FloatReader& numbers) {
   fields.only({"columns", "parents", "pairs"});
   const std::size_t d = codes.size();
   const auto columns = fields.sizes("columns", d, 0, d - 1), parents = fields.sizes("parents", d, 0, d - 1),
              pairs = fields.sizes("pairs", d * d, 0, d * d - 1, true);
   if (columns.size() != d || parents.size() != d) fields.fail("columns", "are not all columns");
-  PairGraphLaw law;
+  pair_graph::PairGraphLaw law;
   std::vector<bool> drawn(d, false);
   for (std::size_t b = 0; b < d; ++b) {
     const bool root = parents[b] == columns[b];
@@ -85,9 +86,9 @@ PairGraphLaw read_law(const JsonFields& fields, const std::vector<std::size_t>& 
 }
 
 /// Groups of a column's codes; the model then knows the column in these.
-PairGraphCells read_groups(const JsonFields& fields, PairGraphModel& model) {
+pair_graph::PairGraphCells read_groups(const JsonFields& fields, PairGraphModel& model) {
   fields.only({"column", "group"});
-  PairGraphCells out{fields.integer("column", 0, model.codes.size() - 1), {}, {}};
+  pair_graph::PairGraphCells out{fields.integer("column", 0, model.codes.size() - 1), {}, {}};
   if (!model.cells.empty() && out.column <= model.cells.back().column)
     fields.fail("column", "is not above the one before it");
   std::size_t& codes = model.codes[out.column];
@@ -104,7 +105,7 @@ PairGraphCells read_groups(const JsonFields& fields, PairGraphModel& model) {
 }
 
 /// The last class's shares add up to 1 in each group.
-void check_shares(const JsonFields& fields, const PairGraphCells& cells, std::size_t groups) {
+void check_shares(const JsonFields& fields, const pair_graph::PairGraphCells& cells, std::size_t groups) {
   std::vector<double> sum(groups, 0.0);
   for (std::size_t x = 0; x < cells.group.size(); ++x) {
     const float share = cells.share.back()[x];
@@ -122,22 +123,22 @@ ModelContent content_of(const PairGraphModel& model) {
   ModelContent content;
   nlohmann::json laws = nlohmann::json::array();
   const std::size_t d = model.codes.size();
-  for (const PairGraphLaw& law : model.laws) {
+  for (const pair_graph::PairGraphLaw& law : model.laws) {
     std::vector<std::size_t> columns, parents, pairs;
-    for (const PairGraphLaw::Branch& branch : law.tree) {
+    for (const pair_graph::PairGraphLaw::Branch& branch : law.tree) {
       columns.push_back(branch.column);
       parents.push_back(branch.parent);
       append_floats(content.payload, branch.given);
     }
     for (const std::vector<float>& field : law.field) append_floats(content.payload, field);
-    for (const PairGraphLaw::Pair& pair : law.pairs) {
+    for (const pair_graph::PairGraphLaw::Pair& pair : law.pairs) {
       pairs.push_back(pair.first * d + pair.second);
       append_floats(content.payload, pair.interaction);
     }
     laws.push_back({{"columns", columns}, {"parents", parents}, {"pairs", pairs}});
   }
   content.description = {{"laws", laws}};
-  for (const PairGraphCells& cells : model.cells) {
+  for (const pair_graph::PairGraphCells& cells : model.cells) {
     content.description["cells"].push_back({{"column", cells.column}, {"group", cells.group}});
     for (const std::vector<float>& share : cells.share) append_floats(content.payload, share);
   }
@@ -159,7 +160,7 @@ PairGraphModel read_pair_graph(const schema::Schema& schema, std::size_t sweeps,
   const std::vector<JsonFields> laws = fields.objects("laws", schema.classes);
   if (laws.size() != schema.classes) fields.fail("laws", "are not one for each class");
   for (const JsonFields& law : laws) model.laws.push_back(read_law(law, model.codes, numbers));
-  for (PairGraphCells& cells : model.cells) {
+  for (pair_graph::PairGraphCells& cells : model.cells) {
     for (std::size_t c = 0; c < schema.classes; ++c) {
       cells.share.push_back(numbers.take(cells.group.size()));
       check_shares(fields, cells, model.codes[cells.column]);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/pair_graph.hpp"
 #include "muffle/release/noisy_tables.hpp"
 #include "muffle/release/plan.hpp"
 
@@ -15,18 +15,18 @@ std::vector<NamedArray> arrays_of(const PairGraphModel& model) {
     out.emplace_back(std::move(name), std::move(shape), std::span<const float>(numbers));
   };
   for (std::size_t c = 0; c < model.laws.size(); ++c) {
-    const PairGraphLaw& law = model.laws[c];
-    for (const PairGraphLaw::Branch& branch : law.tree) {
+    const pair_graph::PairGraphLaw& law = model.laws[c];
+    for (const pair_graph::PairGraphLaw::Branch& branch : law.tree) {
       const std::size_t width = model.codes[branch.column];
       add(fmt::format("law{}.tree{}", c, branch.column), {branch.given.size() / width, width}, branch.given);
     }
     for (std::size_t j = 0; j < law.field.size(); ++j)
       add(fmt::format("law{}.field{}", c, j), {law.field[j].size()}, law.field[j]);
-    for (const PairGraphLaw::Pair& pair : law.pairs) {
+    for (const pair_graph::PairGraphLaw::Pair& pair : law.pairs) {
       add(fmt::format("law{}.pair{}-{}", c, pair.first, pair.second),
           {model.codes[pair.first], model.codes[pair.second]}, pair.interaction);
     }
-    for (const PairGraphCells& cells : model.cells)
+    for (const pair_graph::PairGraphCells& cells : model.cells)
       add(fmt::format("law{}.cells{}", c, cells.column), {cells.share[c].size()}, cells.share[c]);
   }
   return out;
@@ -34,14 +34,14 @@ std::vector<NamedArray> arrays_of(const PairGraphModel& model) {
 
 class PairGraphSettings : public ClosedFormSettings {
  public:
-  std::size_t sweeps = kPairSweeps;
+  std::size_t sweeps = pair_graph::kPairSweeps;
 
   std::string_view kind() const override { return "pair-graph"; }
   std::unique_ptr<GeneratorSettings> clone() const override {
     return std::make_unique<PairGraphSettings>(*this);
   }
   void declare(settings::Keys& keys) override {
-    keys.count("sweeps", sweeps, 0, kMostPairSweeps,
+    keys.count("sweeps", sweeps, 0, pair_graph::kMostPairSweeps,
                "pair graph: Gibbs sweeps a row takes over all pairs; 0: rows of the tree alone");
   }
   void problems(const schema::Schema* schema, settings::Problems& p) const override {
@@ -52,7 +52,7 @@ class PairGraphSettings : public ClosedFormSettings {
   nlohmann::json to_json() const override { return {{"sweeps", sweeps}}; }
   void read_json(const JsonFields& fields) override {
     fields.only({"kind", "sweeps"});
-    sweeps = fields.integer("sweeps", 0, kMostPairSweeps);
+    sweeps = fields.integer("sweeps", 0, pair_graph::kMostPairSweeps);
   }
   bool knows_rows_of_people() const override { return true; }
   /// A record and its copy; its codes and random numbers stand beside one record alone.
@@ -68,7 +68,7 @@ class PairGraphSettings : public ClosedFormSettings {
     return arrays_of(read_pair_graph(info.schema, sweeps, description, payload));
   }
   ModelContent fit(const release::Artifact& release, const Heartbeat& heartbeat) const override {
-    return content_of(fit_pair_graph(release::make_noisy_tables(release), sweeps, heartbeat));
+    return content_of(pair_graph::fit_pair_graph(release::make_noisy_tables(release), sweeps, heartbeat));
   }
   void release_problems(const schema::Schema& schema, const std::vector<features::NamedMap>& maps,
                         settings::Problems& p) const override {

@@ -8,7 +8,7 @@
 #include "muffle/core/json_fields.hpp"
 #include "muffle/crypto/signature.hpp"
 #include "muffle/data/format.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
 #include "muffle/synth/listed_samples.hpp"
 
@@ -30,7 +30,7 @@ std::string verify(const PublicFiles& files, PublicMaterial& out) {
   evidence.name = files.release.filename().string();  // the report shows names, and no path of this machine
   evidence.release = bytes;
   evidence.may_be_unsigned = true;
-  evidence.repeat_choices = model::repeat_choices;
+  evidence.repeat_choices = pair_graph::repeat_choices;
   if (const fs::path file = crypto::signature_file(files.release); watched::exists(file))
     evidence.signature = read_file(file, kMostSmallFile);
   if (!files.ledger.empty())

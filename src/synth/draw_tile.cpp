@@ -28,8 +28,8 @@ constexpr double kPatchRadius = 3.0 / 28.0, kLeastRadius = 2.0;
 constexpr std::uint32_t kStrays = 0, kOutliers = 1, kMixtures = 2;
 
 std::vector<std::int64_t> labels_of(const Draw& draw, std::uint64_t first, std::size_t n) {
-  return model::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
-                            draw.class_share, /*stratified=*/true);
+  return sampling::draw_labels(draw.spec.seed, /*training=*/false, /*substream=*/0, first, n, draw.spec.count,
+                               draw.class_share, /*stratified=*/true);
 }
 
 /// Calls stray(place, donor) for strays of one record of n: each of `places` has one with probability
@@ -50,15 +50,15 @@ void for_strays(const CounterStream& stream, double share, std::uint64_t record,
 /// A contaminated normal law (Tukey 1960), and records between two classes (as of mixup: Zhang et al. 2018).
 /// Empty: no record departs from its law.
 /// @param classes  C, labels below it
-std::vector<model::Departure> departures_of(const SampleSpec& spec, std::size_t classes, std::uint64_t first,
-                                            const std::vector<std::int64_t>& labels) {
-  std::vector<model::Departure> out;
+std::vector<sampling::Departure> departures_of(const SampleSpec& spec, std::size_t classes,
+                                               std::uint64_t first, const std::vector<std::int64_t>& labels) {
+  std::vector<sampling::Departure> out;
   if (spec.outliers == 0 && spec.mixed == 0) return out;
   const CounterStream outliers(spec.seed, Stream::kSampleFinish, kOutliers),
       mixtures(spec.seed, Stream::kSampleFinish, kMixtures);
   for (std::size_t r = 0; r < labels.size(); ++r) {
     const std::uint64_t record = first + r;
-    model::Departure& departure = out.emplace_back();
+    sampling::Departure& departure = out.emplace_back();
     departure.other = labels[r];
     if (outliers.uniform(record) < spec.outliers) departure.spread = kFar;
     if (classes == 1 || !(mixtures.uniform(2 * record) < spec.mixed)) continue;

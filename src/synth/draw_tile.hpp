@@ -8,7 +8,7 @@
 
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/sampler.hpp"
+#include "muffle/sampling/sampler.hpp"
 #include "muffle/schema/person_rows.hpp"
 #include "muffle/schema/row_rules.hpp"
 #include "muffle/synth/sampler.hpp"
@@ -18,7 +18,7 @@ namespace muffle::synth {
 /// What is drawn: a pure function of these and of a record's index.
 struct Draw {
   model::ModelInfo info;
-  std::shared_ptr<const model::Sampler> sampler;
+  std::shared_ptr<const sampling::Sampler> sampler;
   std::vector<double> class_share;
   SampleSpec spec;
   std::shared_ptr<const schema::RowRules> rules;  ///< of a table with constraints; null: others

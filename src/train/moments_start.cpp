@@ -110,8 +110,8 @@ void MomentsStart::fit(comm::HostComm& comm, const release::Artifact& artifact,
   network_ = architecture.beside(moments.order - 1);
   closed_ = network_->build(artifact.schema, seed, collective_);
   if (!comm.is_root()) return;
-  closed_model_ = model::fit_moments_model(moments, network_->plain_share,
-                                           [&] { comm.check_peers("fitting the closed form"); });
+  closed_model_ = moments::fit_moments_model(moments, network_->plain_share,
+                                             [&] { comm.check_peers("fitting the closed form"); });
   closed_->set_closed_form(*closed_model_);
 }
 
@@ -145,7 +145,7 @@ model::ProxyChoice MomentsStart::choose(model::Generator& trained) {
   return train::choose(proxy_, before, after, measurement_, proxy_noise_);
 }
 
-const model::MomentsModel& MomentsStart::closed_form() const {
+const moments::MomentsModel& MomentsStart::closed_form() const {
   require(closed_model_.has_value(), "the closed form is on root alone: this is a bug in muffle.");
   return *closed_model_;
 }

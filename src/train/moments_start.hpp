@@ -9,7 +9,7 @@
 #include "device.hpp"
 #include "muffle/comm/host_comm.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/moments/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/proxy.hpp"
@@ -49,7 +49,7 @@ class MomentsStart {
   /// After the training: which model is nearer to the proxy.
   model::ProxyChoice choose(model::Generator& trained);
   /// Root alone: the closed form, to be written in the network's place.
-  const model::MomentsModel& closed_form() const;
+  const moments::MomentsModel& closed_form() const;
 
  private:
   void fit(comm::HostComm& comm, const release::Artifact& artifact,
@@ -59,8 +59,8 @@ class MomentsStart {
   std::shared_ptr<const model::NetworkSettings> network_;
   std::shared_ptr<model::TensorCollective> collective_;
   Measurement measurement_;
-  std::optional<model::MomentsModel> closed_model_;  ///< on root
-  std::shared_ptr<model::Generator> closed_;         ///< the closed form under a network of zeros
+  std::optional<moments::MomentsModel> closed_model_;  ///< on root
+  std::shared_ptr<model::Generator> closed_;           ///< the closed form under a network of zeros
   std::vector<Matching> matchings_;
   Matching proxy_;
   double proxy_noise_ = 0;  ///< standard deviation of a number of the proxy's mean embedding

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "muffle/features/gaussian_features.hpp"
-#include "muffle/model/moments_model.hpp"
 #include "muffle/model/network.hpp"
 #include "muffle/model/twin_kind.hpp"
+#include "muffle/moments/moments_model.hpp"
 #include "muffle/train/trainer.hpp"
 
 namespace muffle::train {
@@ -213,12 +213,12 @@ void Settings::release_problems(const model::GeneratorSettings& generator, const
   if (!from_moments) return network.problems(&schema, p);
   const features::SecondMoments* const moments = start_of(maps, p);
   if (moments == nullptr) return;
-  model::check_model_size(*moments, schema.classes, p);
+  moments::check_model_size(*moments, schema.classes, p);
   network.beside(moments->order() - 1)->problems(&schema, p);
 }
 
 const features::SecondMoments* start_of(const std::vector<features::NamedMap>& maps, settings::Problems& p) {
-  const features::SecondMoments* const moments = model::moments_of(maps);
+  const features::SecondMoments* const moments = moments::moments_of(maps);
   const bool trained = !matched_maps(maps, /*from_moments=*/false).empty();
   const bool proxy = std::any_of(maps.begin(), maps.end(), is_proxy);
   p.unless(

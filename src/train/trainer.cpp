@@ -18,6 +18,7 @@
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
 #include "muffle/features/gaussian_features.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/twin_kind.hpp"
 #include "muffle/train/data_parallel.hpp"
 

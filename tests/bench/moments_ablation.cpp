@@ -75,7 +75,7 @@ struct Given {
 
 Given given(const release::NoisyMoments& moments) {
   Given out;
-  model::fit_class_gaussians(
+  moments::fit_class_gaussians(
       moments, {},
       [&](const MatrixXd& noisy, const CovarianceNoise& noise, const MatrixXd& prior, const auto&) {
         out.noisy.push_back(noisy);

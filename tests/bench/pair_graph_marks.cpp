@@ -23,8 +23,8 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/features/pairs.hpp"
-#include "muffle/model/pair_graph.hpp"
-#include "muffle/model/pair_rounds.hpp"
+#include "muffle/pair_graph/pair_graph.hpp"
+#include "muffle/pair_graph/pair_rounds.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/schema/table.hpp"
 
@@ -113,14 +113,14 @@ release::NoisyTables noisy_tables(const Codes& data, double epsilon, double sing
   out.records = static_cast<double>(data.rows());
   const features::CountTables workload = workload_of(data, singles);
   const double sigma = privacy::noise_multiplier_for(epsilon, 1e-5) * std::sqrt(2.0);
-  const std::vector<double> shares = model::round_shares(workload, 1, out.records, sigma, rounds);
+  const std::vector<double> shares = pair_graph::round_shares(workload, 1, out.records, sigma, rounds);
   const CounterStream random(seed, Stream::kTest);
   std::uint64_t next = 0;
   for (std::size_t r = 0; r < shares.size(); ++r) {
     const double sigma_round = sigma / std::sqrt(shares[r]);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<features::CountTable> tables =
-        model::tables_of_round(workload, out, 1, r, shares.size(), sigma_round).tables;
+        pair_graph::tables_of_round(workload, out, 1, r, shares.size(), sigma_round).tables;
     const double choice_s = seconds_since(start);
     double squares = 0;
     std::size_t cells = 0;
@@ -183,7 +183,7 @@ int main(int argc, char** argv) try {
   const Codes data = read_npy(argv[1]);
   const double epsilon = std::strtod(argv[2], nullptr);
   const std::uint64_t releases = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
-  const std::size_t sweeps = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : model::kPairSweeps;
+  const std::size_t sweeps = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : pair_graph::kPairSweeps;
   const double singles = argc > 5 ? std::strtod(argv[5], nullptr) : 0.7;
   const std::size_t rounds = argc > 6 ? std::strtoull(argv[6], nullptr, 10) : 1;
   const std::uint64_t first = argc > 7 ? std::strtoull(argv[7], nullptr, 10) : 1;
@@ -192,7 +192,7 @@ int main(int argc, char** argv) try {
   for (std::uint64_t release = first; release < first + releases; ++release) {
     const release::NoisyTables tables = noisy_tables(data, epsilon, singles, rounds, release);
     const auto start = std::chrono::steady_clock::now();
-    const model::PairGraphModel fitted = model::fit_pair_graph(tables, sweeps);
+    const pair_graph::PairGraphModel fitted = pair_graph::fit_pair_graph(tables, sweeps);
     const double fit_s = seconds_since(start);
     if (times == 0) {
       std::printf("release %llu: pairs %zu, fit %.1f s\n", static_cast<unsigned long long>(release),

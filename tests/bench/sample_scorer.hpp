@@ -11,8 +11,8 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/evaluate/classifiers.hpp"
-#include "muffle/model/class_gaussians.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/model/closed_forms.hpp"
+#include "muffle/moments/class_gaussians.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/privacy/sensitivity.hpp"
 #include "muffle/release/noisy_moments.hpp"
@@ -73,8 +73,8 @@ struct Accuracy {
 /// 10,000 samples by a recipe, as `muffle sample` draws them: images as bytes.
 inline schema::Records draw_samples(const release::NoisyMoments& moments, const schema::Schema& schema,
                                     const Recipe& recipe) {
-  const model::ClassGaussians laws = model::fit_class_gaussians(moments, {}, recipe.estimate);
-  model::MomentsModel fitted{moments.moments, laws.mean, {}, {}, recipe.plain_share};
+  const moments::ClassGaussians laws = moments::fit_class_gaussians(moments, {}, recipe.estimate);
+  moments::MomentsModel fitted{moments.moments, laws.mean, {}, {}, recipe.plain_share};
   for (const Eigen::MatrixXd& covariance : laws.covariance) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
     fitted.factor.push_back(solver.eigenvectors() *

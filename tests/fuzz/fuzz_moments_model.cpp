@@ -3,7 +3,7 @@
 #include "fuzz.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/schema/schema.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const JsonDocument document{"model.mfl", "a model", "Train again."};
     const JsonFields fields(file.header, document);
     const schema::Schema schema = schema::read_schema(fields.object("schema"));
-    const model::MomentsModel m = model::read_moments(schema, 0.5, fields.object("content"), file.payload);
+    const moments::MomentsModel m = model::read_moments(schema, 0.5, fields.object("content"), file.payload);
     fuzz::demand(m.grid ? m.grid->mass.size() == schema.classes && m.mean.empty()
                         : m.mean.size() == schema.classes && m.factor.size() == schema.classes,
                  "one law for each class, of one kind");

@@ -9,8 +9,8 @@
 #include "muffle/crypto/site_keys.hpp"
 #include "muffle/features/rff.hpp"
 #include "muffle/job/proposal.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/moments_model.hpp"
 #include "muffle/release/membership.hpp"
 #include "muffle/schema/schema.hpp"
 #include "muffle/train/checkpoint.hpp"
@@ -119,7 +119,7 @@ void checkpoints() {
 void moments_models() {
   const auto add = [](const std::string& name, const std::string& lift, schema::Schema schema) {
     schema.classes = 2;
-    model::MomentsModel m;
+    moments::MomentsModel m;
     std::unique_ptr<features::Lift> built = features::make_lift(lift);
     built->resolve(schema);
     built->build();

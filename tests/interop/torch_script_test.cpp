@@ -86,7 +86,8 @@ void expect_same_samples(Case& c, std::uint64_t seed, std::size_t count) {
                    c.generator->codes(seed, false, 0, 1000, count));
   const auto sampled = c.script.get_method("sample")({n, torch::IValue(), signed_seed}).toTuple()->elements();
   const std::vector<double> equal(c.info.schema.classes, 1.0 / static_cast<double>(c.info.schema.classes));
-  const std::vector<std::int64_t> labels = model::draw_labels(seed, false, 0, 0, count, count, equal, true);
+  const std::vector<std::int64_t> labels =
+      sampling::draw_labels(seed, false, 0, 0, count, count, equal, true);
   expect_same_bits(sampled[1].toTensor(), torch::tensor(labels));
   std::vector<float> wanted(count * c.info.schema.dims());
   for (std::size_t first = 0; first < count; first += synth::kTileRecords) {
@@ -154,8 +155,8 @@ TEST(TorchScript, LabelsFollowTheReleasedCountsWhereAsked) {
   Case c(test::network("fully-connected"), test::schema_of({5}, 3));
   const std::int64_t count = 1001;
   const Tensor labels = c.script.get_method("labels")({count, std::int64_t{9}, true}).toTensor();
-  expect_same_bits(labels,
-                   torch::tensor(model::draw_labels(9, false, 0, 0, 1001, 1001, c.info.class_share, true)));
+  expect_same_bits(
+      labels, torch::tensor(sampling::draw_labels(9, false, 0, 0, 1001, 1001, c.info.class_share, true)));
   EXPECT_EQ((labels == 2).sum().item<std::int64_t>(), 0);
 }
 

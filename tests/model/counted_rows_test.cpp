@@ -7,12 +7,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/rows_law.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/rounds.hpp"
+#include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
+#include "pair_graph/rows_law.hpp"
 #include "release/sample_artifact.hpp"
 #include "support/generators.hpp"
 #include "support/maps.hpp"
@@ -27,17 +28,17 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
 TEST(RowsLaw, WhatGrowsIsPooled) {
-  EXPECT_THAT(not_growing(std::vector<double>{5, 3, 1}), ElementsAre(5, 3, 1));
-  EXPECT_THAT(not_growing(std::vector<double>{5, 1, 3}), ElementsAre(5, 2, 2));
-  EXPECT_THAT(not_growing(std::vector<double>{1, 2, 3}), ElementsAre(2, 2, 2));
-  EXPECT_THAT(not_growing(std::vector<double>{4, 6, 5, -1, 0.5}), ElementsAre(5, 5, 5, 0, 0));
-  EXPECT_THAT(not_growing(std::vector<double>{6, 1, 2, 6}), ElementsAre(6, 3, 3, 3));
+  EXPECT_THAT(pair_graph::not_growing(std::vector<double>{5, 3, 1}), ElementsAre(5, 3, 1));
+  EXPECT_THAT(pair_graph::not_growing(std::vector<double>{5, 1, 3}), ElementsAre(5, 2, 2));
+  EXPECT_THAT(pair_graph::not_growing(std::vector<double>{1, 2, 3}), ElementsAre(2, 2, 2));
+  EXPECT_THAT(pair_graph::not_growing(std::vector<double>{4, 6, 5, -1, 0.5}), ElementsAre(5, 5, 5, 0, 0));
+  EXPECT_THAT(pair_graph::not_growing(std::vector<double>{6, 1, 2, 6}), ElementsAre(6, 3, 3, 3));
 }
 
 TEST(RowsLaw, PeopleWithSoManyRowsAreDifferences) {
-  EXPECT_THAT(people_by_rows(std::vector<double>{0.5, 0.3, 0.2}),
+  EXPECT_THAT(pair_graph::people_by_rows(std::vector<double>{0.5, 0.3, 0.2}),
               ElementsAre(DoubleNear(0.4, 1e-12), DoubleNear(0.2, 1e-12), DoubleNear(0.4, 1e-12)));
-  EXPECT_THAT(people_by_rows(std::vector<double>{1, 0}), ElementsAre(1, 0));
+  EXPECT_THAT(pair_graph::people_by_rows(std::vector<double>{1, 0}), ElementsAre(1, 0));
 }
 
 release::NoisyTables rows_tables(std::vector<std::vector<double>> counts, const std::vector<double>& sigma) {
@@ -50,16 +51,16 @@ release::NoisyTables rows_tables(std::vector<std::vector<double>> counts, const 
 }
 
 TEST(RowsLaw, RoundsAreMeansByInverseVariance) {
-  EXPECT_THAT(rows_law(rows_tables({{80, 20}}, {5})), ElementsAre(0.8, 0.2));
-  const std::vector<double> both = rows_law(rows_tables({{80, 20}, {50, 50}}, {1, 2}));
+  EXPECT_THAT(pair_graph::rows_law(rows_tables({{80, 20}}, {5})), ElementsAre(0.8, 0.2));
+  const std::vector<double> both = pair_graph::rows_law(rows_tables({{80, 20}, {50, 50}}, {1, 2}));
   EXPECT_NEAR(both[0], 0.8 * 0.8 + 0.2 * 0.5, 1e-12);
   // Where noise leaves nothing everybody has one row.
-  EXPECT_THAT(rows_law(rows_tables({{-80, -20, -3}}, {5})), ElementsAre(1, 0, 0));
+  EXPECT_THAT(pair_graph::rows_law(rows_tables({{-80, -20, -3}}, {5})), ElementsAre(1, 0, 0));
   release::NoisyTables classes = rows_tables({{40, 5, 40, 15}}, {5});
   classes.classes = 2;
   classes.codes[1] = 2;
   classes.tables[0].sizes = {2};
-  EXPECT_THAT(rows_law(classes), ElementsAre(0.8, 0.2));
+  EXPECT_THAT(pair_graph::rows_law(classes), ElementsAre(0.8, 0.2));
 }
 
 /// a: 7 values and a missing one; b: 3 categories; who: the person, with up to two rows.
@@ -116,7 +117,7 @@ class CountedRows : public testing::TestWithParam<RoundsCase> {
   release::ReleasePlan plan() const {
     privacy::PrivacySpec privacy = release::testing_artifact::privacy_of({.records_per_person = 2});
     privacy.rounds = GetParam().rounds;
-    return release::make_plan(in_rounds(
+    return release::make_plan(pair_graph::in_rounds(
         {schema_, {}, {test::named("p", test::make_map("pairs", {}, schema_))}, privacy, false, 4000}));
   }
   const schema::Schema schema_ = people_schema(GetParam().learned);

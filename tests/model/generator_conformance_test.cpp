@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
-#include "model/stepped_release.hpp"
 #include "muffle/core/container.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/sync_batch_norm.hpp"
+#include "pair_graph/stepped_release.hpp"
 #include "support/expect_error.hpp"
 #include "support/generators.hpp"
 #include "support/planned_release.hpp"
@@ -184,11 +185,12 @@ TEST_P(EveryGenerator, DeparturesAreEachRecordsOwn) {
   const std::vector<float> usual = draw(*model.sampler, 0, labels);
   const std::vector<float> of_other = draw(*model.sampler, 0, {0, 2, 2, 1});
   std::vector<float> out(usual.size());
-  std::vector<Departure> departures;
+  std::vector<sampling::Departure> departures;
   for (const std::int64_t label : labels) departures.push_back({.other = label});
   model.sampler->draw(5, 0, labels, out, departures);
   EXPECT_EQ(out, usual);
-  for (const Departure departure : {Departure{.spread = 3, .other = 1}, {.toward = 0.4F, .other = 2}}) {
+  for (const sampling::Departure departure :
+       {sampling::Departure{.spread = 3, .other = 1}, {.toward = 0.4F, .other = 2}}) {
     departures[1] = departure;
     model.sampler->draw(5, 0, labels, out, departures);
     double moved = 0;

@@ -1,13 +1,14 @@
-#include "muffle/model/moments_model.hpp"
+#include "muffle/moments/moments_model.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "model/planted_moments.hpp"
+#include "moments/planted_moments.hpp"
 #include "muffle/core/error.hpp"
-#include "muffle/model/clipped_normal.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/moments/clipped_normal.hpp"
 #include "support/generators.hpp"
 
 namespace muffle::model {
@@ -25,7 +26,7 @@ release::NoisyMoments moments_of(const test::MapKeys& keys, const std::vector<st
   m.noise_diagonal = noise;
   const auto q = static_cast<Eigen::Index>(m.order);
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    Eigen::MatrixXd sum = planted_noise(q, m.noise_off_diagonal, 77 + c);
+    Eigen::MatrixXd sum = moments::planted_noise(q, m.noise_off_diagonal, 77 + c);
     Eigen::VectorXd z(q);
     for (std::size_t i = 0; i < classes[c].size(); i += lift.dims()) {
       z(0) = m.moments.offset;
@@ -63,7 +64,7 @@ std::vector<float> draw(const MomentsModel& model, std::size_t count, std::int64
   return out;
 }
 
-MeanVariance of_number(const std::vector<float>& records, std::size_t dims, std::size_t i) {
+moments::MeanVariance of_number(const std::vector<float>& records, std::size_t dims, std::size_t i) {
   double first = 0, second = 0;
   const auto n = static_cast<double>(records.size() / dims);
   for (std::size_t r = i; r < records.size(); r += dims) {
@@ -76,13 +77,13 @@ MeanVariance of_number(const std::vector<float>& records, std::size_t dims, std:
 TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
   const std::vector<std::vector<float>> real{bars(3, 4000, true, 1), bars(3, 4000, false, 2)};
   // All coefficients: nothing is lost but by the Gaussian form.
-  const MomentsModel model = fit_moments_model(
+  const MomentsModel model = moments::fit_moments_model(
       moments_of({{"lift", "image"}, {"coefficients", "8"}}, {3, 8, 8}, real, 0.5), /*plain_share=*/0);
   for (std::size_t c = 0; c < 2; ++c) {
     const std::vector<float> drawn = draw(model, 4000, static_cast<std::int64_t>(c));
     double mean_off = 0, variance_off = 0, variance = 0;
     for (std::size_t i = 0; i < 192; ++i) {
-      const MeanVariance a = of_number(real[c], 192, i), b = of_number(drawn, 192, i);
+      const moments::MeanVariance a = of_number(real[c], 192, i), b = of_number(drawn, 192, i);
       mean_off += std::fabs(a.mean - b.mean) / 192;
       variance_off += std::fabs(a.variance - b.variance);
       variance += a.variance;
@@ -96,8 +97,8 @@ TEST(MomentsModel, DrawsColourImagesWithTheirMoments) {
 TEST(MomentsModel, ImagesAreBlurredByWhatFrequenciesTheyLack) {
   const std::vector<std::vector<float>> real{bars(2, 100, true, 1)};
   const auto blur = [&](const char* k, const std::vector<std::size_t>& shape = {2, 8, 8}) {
-    return make_sampler(
-               fit_moments_model(moments_of({{"lift", "image"}, {"coefficients", k}}, shape, real, 0.1), 0))
+    return make_sampler(moments::fit_moments_model(
+                            moments_of({{"lift", "image"}, {"coefficients", k}}, shape, real, 0.1), 0))
         ->blur();
   };
   EXPECT_EQ(blur("8"), 0.0);
@@ -113,10 +114,10 @@ TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {
   for (std::uint64_t i = 0; i < 8000; ++i)
     narrow.push_back(static_cast<float>(0.5 + 0.02 * random.normal(i)));  // never clipped
   const MomentsModel model =
-      fit_moments_model(moments_of({{"lift", "vector"}}, {2}, {narrow}, 0.0), /*plain_share=*/1);
+      moments::fit_moments_model(moments_of({{"lift", "vector"}}, {2}, {narrow}, 0.0), /*plain_share=*/1);
   const std::vector<std::int64_t> labels(4, 0);
   const std::vector<float> spread{1, 3, 0, 1};
-  std::vector<Departure> departures(4);
+  std::vector<sampling::Departure> departures(4);
   std::vector<float> out(8), ones(8), wide(8);
   const auto sampler = make_sampler(model);
   sampler->draw(5, 7, labels, out);
@@ -127,7 +128,7 @@ TEST(MomentsModel, SpreadMultipliesDeviationsFromTheMean) {
   for (std::size_t i = 0; i < 8; ++i)  // record 2 is the mean itself
     EXPECT_NEAR(wide[i] - wide[4 + i % 2], spread[i / 2] * (out[i] - wide[4 + i % 2]), 1e-6F) << i;
   EXPECT_NE(wide[2], out[2]);
-  EXPECT_THROW(sampler->draw(5, 7, labels, out, std::vector<Departure>(3)), InvariantError);
+  EXPECT_THROW(sampler->draw(5, 7, labels, out, std::vector<sampling::Departure>(3)), InvariantError);
 }
 
 TEST(MomentsModel, MixedRecordsLieBetweenTheMeansOfTwoClasses) {
@@ -136,12 +137,12 @@ TEST(MomentsModel, MixedRecordsLieBetweenTheMeansOfTwoClasses) {
   for (std::uint64_t i = 0; i < 16000; ++i)
     classes[i % 2].push_back(static_cast<float>(0.3 + 0.3 * (i % 2) + 0.02 * random.normal(i)));  // unclipped
   const MomentsModel model =
-      fit_moments_model(moments_of({{"lift", "vector"}}, {2}, classes, 0.0), /*plain_share=*/1);
+      moments::fit_moments_model(moments_of({{"lift", "vector"}}, {2}, classes, 0.0), /*plain_share=*/1);
   const std::vector<std::int64_t> labels{0, 0, 1, 1};
   std::vector<float> out(8), mixed(8);
   const auto sampler = make_sampler(model);
   sampler->draw(5, 7, labels, out);
-  std::vector<Departure> departures{
+  std::vector<sampling::Departure> departures{
       {.other = 0}, {.toward = 0.25F, .other = 1}, {.toward = 0.25F, .other = 0}, {.other = 1}};
   sampler->draw(5, 7, labels, mixed, departures);
   const std::vector<float> moved{0.0F, 0.075F, -0.075F, 0.0F};  // a quarter of the way
@@ -157,7 +158,7 @@ TEST(MomentsModel, PlainShareChoosesTheLaw) {
   const auto moments = moments_of({{"lift", "vector"}}, {2}, {skewed}, 0.0);
   std::vector<double> off;
   for (const double share : {0.0, 0.5, 1.0}) {
-    const auto drawn = draw(fit_moments_model(moments, share), 20000, 0);
+    const auto drawn = draw(moments::fit_moments_model(moments, share), 20000, 0);
     off.push_back(of_number(drawn, 2, 0).mean - of_number(skewed, 2, 0).mean);
   }
   EXPECT_NEAR(off[0], 0.0, 0.02) << "the law that keeps the moments";
@@ -181,7 +182,8 @@ std::vector<std::vector<float>> blobs() {
 
 TEST(MomentsModel, AGridDensityFindsTheBlobs) {
   for (const auto& [lift, least] : {std::pair{"fourier", 1850}, {"hermite", 1000}}) {
-    const MomentsModel model = fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 4.0), 0.5);
+    const MomentsModel model =
+        moments::fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 4.0), 0.5);
     ASSERT_TRUE(model.grid);
     for (std::size_t c = 0; c < 2; ++c) {
       const auto drawn = draw(model, 2000, static_cast<std::int64_t>(c));
@@ -197,9 +199,10 @@ TEST(MomentsModel, AGridDensityFindsTheBlobs) {
 
 TEST(MomentsModel, AGridDensityThatNoiseHidesIsUniform) {
   for (const char* lift : {"fourier", "hermite"}) {
-    const MomentsModel model = fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 1e6), 0.5);
+    const MomentsModel model =
+        moments::fit_moments_model(moments_of({{"lift", lift}}, {2}, blobs(), 1e6), 0.5);
     for (std::size_t c = 0; c < 2; ++c) {
-      const MeanVariance x = of_number(draw(model, 4000, static_cast<std::int64_t>(c)), 2, 0);
+      const moments::MeanVariance x = of_number(draw(model, 4000, static_cast<std::int64_t>(c)), 2, 0);
       EXPECT_NEAR(x.mean, 0.5, 0.03) << lift;
       EXPECT_NEAR(x.variance, 1.0 / 12, 0.02) << lift;
     }
@@ -209,16 +212,17 @@ TEST(MomentsModel, AGridDensityThatNoiseHidesIsUniform) {
 TEST(MomentsModel, AGridOverManyNumbersIsRefused) {
   const auto moments =
       moments_of({{"lift", "fourier"}, {"coefficients", "8"}}, {4}, {std::vector<float>(400, 0.5f)}, 0.0);
-  EXPECT_THROW(fit_moments_model(moments, 0.5), ConfigError);
+  EXPECT_THROW(moments::fit_moments_model(moments, 0.5), ConfigError);
 }
 
 TEST(MomentsModel, ALongFitShowsLifeBetweenItsSteps) {
   int calls = 0;
   const auto count = [&] { ++calls; };
-  fit_moments_model(plant(3, 4, 1000, 1.0, 1).moments, 0.5, count);
+  moments::fit_moments_model(moments::plant(3, 4, 1000, 1.0, 1).moments, 0.5, count);
   EXPECT_GE(calls, 6) << "twice a class";
   calls = 0;
-  fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "16"}}, {2}, blobs(), 1.0), 0.5, count);
+  moments::fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "16"}}, {2}, blobs(), 1.0),
+                             0.5, count);
   EXPECT_GE(calls, 100);
 }
 
@@ -245,13 +249,14 @@ TEST(MomentsModel, ContentComesBackAsItWasAndLiesAreRefused) {
     EXPECT_THROW(read_moments(other, 0.5, JsonFields(good.description, test::kTestDocument), payload),
                  ProtocolError);
   };
-  check(fit_moments_model(plant(2, 5, 1000, 1.0, 2).moments, 0.25), test::schema_of({5}, 2),
+  check(moments::fit_moments_model(moments::plant(2, 5, 1000, 1.0, 2).moments, 0.25), test::schema_of({5}, 2),
         {{{"law", "grid"}},
          {{"lift", {{"offset", 7.5}}}},
          {{"lift", {{"kind", "fourier"}}}},
          {{"extra", 1}},
          {{"lift", {{"bits", nullptr}}}}});
-  check(fit_moments_model(moments_of({{"lift", "fourier"}, {"coefficients", "32"}}, {2}, blobs(), 1.0), 0.5),
+  check(moments::fit_moments_model(
+            moments_of({{"lift", "fourier"}, {"coefficients", "32"}}, {2}, blobs(), 1.0), 0.5),
         test::schema_of({2}, 2),
         {{{"law", "gaussian"}}, {{"grid_side", 3}}, {{"lift", {{"settings", {{"seed", 9}}}}}}});
 }

@@ -1,4 +1,4 @@
-#include "muffle/model/pair_graph.hpp"
+#include "muffle/pair_graph/pair_graph.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/schema/table.hpp"
 #include "support/generators.hpp"
@@ -125,13 +126,14 @@ double worst_distance(const DrawnRows& a, const DrawnRows& b, std::size_t classe
 TEST(PairGraph, PlantedLawsComeBackWithLittleNoise) {
   for (const std::size_t classes : {1u, 2u}) {
     const DrawnRows real = planted(30000, classes);
-    const PairGraphModel model = fit_pair_graph(count_tables(real, classes, 3.0), kPairSweeps);
+    const PairGraphModel model =
+        pair_graph::fit_pair_graph(count_tables(real, classes, 3.0), pair_graph::kPairSweeps);
     ASSERT_EQ(model.laws.size(), classes);
     const DrawnRows made = drawn(model, real.labels);
     EXPECT_LT(worst_distance(real, made, classes, false), 0.03);
     EXPECT_LT(worst_distance(real, made, classes, true), 0.05);
     // The tree alone knows three of the six pairs.
-    const PairGraphModel tree = fit_pair_graph(count_tables(real, classes, 3.0), 0);
+    const PairGraphModel tree = pair_graph::fit_pair_graph(count_tables(real, classes, 3.0), 0);
     EXPECT_GT(worst_distance(real, drawn(tree, real.labels), classes, false), 0.05);
   }
 }
@@ -141,7 +143,8 @@ TEST(PairGraph, NoiseAloneMakesIndependentColumns) {
   const CounterStream random(12, Stream::kTest);
   for (std::size_t i = 0; i < rows.values.size(); ++i)
     rows.values[i] = static_cast<std::uint32_t>(random.below(i, rows.codes[i % 4]));
-  const PairGraphModel model = fit_pair_graph(count_tables(rows, 2, 2000.0), kPairSweeps);
+  const PairGraphModel model =
+      pair_graph::fit_pair_graph(count_tables(rows, 2, 2000.0), pair_graph::kPairSweeps);
   std::vector<std::int64_t> labels(20000);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i % 2);
   const DrawnRows made = drawn(model, labels);
@@ -156,7 +159,7 @@ TEST(PairGraph, OneColumnAndNoLabel) {
   DrawnRows real = planted(5000, 1);
   DrawnRows one{{4}, {}, real.labels};
   for (std::size_t i = 0; i < real.values.size(); i += 4) one.values.push_back(real.values[i]);
-  const PairGraphModel model = fit_pair_graph(count_tables(one, 1, 1.0), kPairSweeps);
+  const PairGraphModel model = pair_graph::fit_pair_graph(count_tables(one, 1, 1.0), pair_graph::kPairSweeps);
   const DrawnRows made = drawn(model, one.labels);
   const auto p = count_table(one, 1, {0}, 0, 0).counts, q = count_table(made, 1, {0}, 0, 0).counts;
   for (std::size_t x = 0; x < 4; ++x) EXPECT_NEAR(p[x] / 5000, q[x] / 5000, 0.03);
@@ -168,7 +171,7 @@ TEST(PairGraph, CoarserTablesOfAPairAreCombined) {
   const auto error = [&](bool again) {
     release::NoisyTables tables = count_tables(real, 1, 1000.0);
     if (again) tables.tables.push_back(count_table(real, 1, {0, 1}, 20.0, 99, 2));
-    const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+    const DrawnRows made = drawn(pair_graph::fit_pair_graph(tables, pair_graph::kPairSweeps), real.labels);
     const auto p = count_table(real, 1, {0, 1}, 0, 0, 2).counts,
                q = count_table(made, 1, {0, 1}, 0, 0, 2).counts;
     double sum = 0;
@@ -185,7 +188,7 @@ TEST(PairGraph, PairsCountedOnCoarseCodesAloneAreFitted) {
   release::NoisyTables tables = count_tables(real, 1, 5.0);
   std::erase_if(tables.tables, [](const auto& t) { return t.columns == std::vector<std::size_t>{0, 2}; });
   tables.tables.push_back(count_table(real, 1, {0, 2}, 5.0, 98, 2));
-  const DrawnRows made = drawn(fit_pair_graph(tables, kPairSweeps), real.labels);
+  const DrawnRows made = drawn(pair_graph::fit_pair_graph(tables, pair_graph::kPairSweeps), real.labels);
   const auto p = count_table(real, 1, {0, 2}, 0, 0, 2).counts,
              q = count_table(made, 1, {0, 2}, 0, 0, 2).counts;
   for (std::size_t cell = 0; cell < p.size(); ++cell) EXPECT_NEAR(p[cell] / 30000, q[cell] / 30000, 0.015);
@@ -198,7 +201,7 @@ TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
     const std::size_t cells = table.counts.size() / 2;
     std::fill(table.counts.begin() + static_cast<std::ptrdiff_t>(cells), table.counts.end(), -20.0);
   }
-  const PairGraphModel model = fit_pair_graph(tables, kPairSweeps);
+  const PairGraphModel model = pair_graph::fit_pair_graph(tables, pair_graph::kPairSweeps);
   DrawnRows made = drawn(model, std::vector<std::int64_t>(20000, 1));
   made.labels = real.labels;
   for (std::size_t j = 0; j < 4; ++j) {
@@ -209,7 +212,7 @@ TEST(PairGraph, AClassBelowTheNoiseHasTheLawOfAll) {
 
 TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
   const DrawnRows real = planted(3000, 2);
-  const auto sampler = make_sampler(fit_pair_graph(count_tables(real, 2, 5.0), 3));
+  const auto sampler = make_sampler(pair_graph::fit_pair_graph(count_tables(real, 2, 5.0), 3));
   const std::size_t n = 97;
   const std::vector<std::int64_t> labels(real.labels.begin(), real.labels.begin() + n);
   std::vector<float> all(4 * n), parts(4 * n);
@@ -229,24 +232,24 @@ TEST(PairGraph, RecordsDoNotDependOnTheCallThatDrawsThem) {
 TEST(PairGraph, BinsTiltTowardsTheirNeighbours) {
   using Numbers = std::vector<double>;
   const Numbers even(5, 2.0);
-  EXPECT_EQ(bin_tilts(Numbers{0.2, 0.2, 0.2, 0.2, 0.2}, even), Numbers(5, 0.0));
+  EXPECT_EQ(pair_graph::bin_tilts(Numbers{0.2, 0.2, 0.2, 0.2, 0.2}, even), Numbers(5, 0.0));
   // On a straight line of densities the slopes are the line's: 1 + tilt (2 t - 1) joins without steps.
-  const Numbers line{0.1, 0.15, 0.2, 0.25, 0.3}, tilts = bin_tilts(line, even);
+  const Numbers line{0.1, 0.15, 0.2, 0.25, 0.3}, tilts = pair_graph::bin_tilts(line, even);
   for (std::size_t b = 0; b + 1 < 5; ++b)
     EXPECT_NEAR(line[b] * (1 + tilts[b]), line[b + 1] * (1 - tilts[b + 1]), 1e-12) << b;
   // The same line on bins of other widths.
   const Numbers widths{1, 3, 2, 4}, middles{0.5, 2.5, 5, 8};
   Numbers mass;
   for (std::size_t b = 0; b < 4; ++b) mass.push_back(widths[b] * (20 - middles[b]));
-  const Numbers falling = bin_tilts(mass, widths);
+  const Numbers falling = pair_graph::bin_tilts(mass, widths);
   for (std::size_t b = 0; b < 4; ++b)
     EXPECT_NEAR(falling[b], -widths[b] / (2 * (20 - middles[b])), 1e-12) << b;
   // None at a peak, in a valley, in an empty or a single bin; never below zero.
-  const Numbers spiky = bin_tilts(Numbers{0.0, 0.9, 0.001, 0.0, 0.099}, even);
+  const Numbers spiky = pair_graph::bin_tilts(Numbers{0.0, 0.9, 0.001, 0.0, 0.099}, even);
   EXPECT_EQ(spiky[1], 0.0);
   EXPECT_EQ(spiky[3], 0.0);
   for (const double tilt : spiky) EXPECT_LE(std::fabs(tilt), 1.0);
-  EXPECT_EQ(bin_tilts(Numbers{1.0}, Numbers{4.0}), Numbers{0.0});
+  EXPECT_EQ(pair_graph::bin_tilts(Numbers{1.0}, Numbers{4.0}), Numbers{0.0});
 }
 
 /// Numbers with the density 2 (1 - x) on 8 bins: in the seventh it falls from 4 to 2, and the mean place is
@@ -256,7 +259,7 @@ TEST(PairGraph, NumbersFollowTheirNeighboursDensities) {
   const CounterStream random(13, Stream::kTest);
   for (std::uint64_t i = 0; i < real.count(); ++i)
     real.values.push_back(static_cast<std::uint32_t>(8 * (1 - std::sqrt(random.uniform(i)))));
-  PairGraphModel model = fit_pair_graph(count_tables(real, 1, 5.0), 0);
+  PairGraphModel model = pair_graph::fit_pair_graph(count_tables(real, 1, 5.0), 0);
   const auto mean_place = [&] {
     std::vector<float> out(real.count());
     make_sampler(model)->draw(3, 0, real.labels, out);
@@ -292,7 +295,7 @@ class PairGraphFile : public ::testing::Test {
     return rows;
   }
   static const PairGraphModel& model() {
-    static const PairGraphModel fitted = fit_pair_graph(count_tables(real(), 2, 5.0), 3);
+    static const PairGraphModel fitted = pair_graph::fit_pair_graph(count_tables(real(), 2, 5.0), 3);
     return fitted;
   }
 

@@ -7,9 +7,10 @@
 #include "muffle/core/files.hpp"
 #include "muffle/core/philox.hpp"
 #include "muffle/features/lift.hpp"
+#include "muffle/model/closed_forms.hpp"
 #include "muffle/model/generator.hpp"
 #include "muffle/model/model_file.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/moments/moments_model.hpp"
 #include "support/generators.hpp"
 #include "support/maps.hpp"
 #include "support/temporary_folder.hpp"
@@ -74,7 +75,8 @@ TEST(ResidualGenerator, DrawsTheClosedFormsVeryRecordsAtFirst) {
     const Tensor labels = torch::arange(kRecords) % 3;
     const std::size_t d = closed.schema.dims();
     std::vector<float> expected(kRecords * d);
-    make_sampler(closed.model)->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords), expected);
+    moments::make_sampler(closed.model)
+        ->draw(9, 1000, std::span(labels.data_ptr<std::int64_t>(), kRecords), expected);
     for (const auto& network : beside(closed)) {
       const auto generator = network->build(closed.schema, 1, nullptr);
       generator->set_closed_form(closed.model);

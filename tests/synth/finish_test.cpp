@@ -91,12 +91,12 @@ TEST(Finish, RecordsAndSeedsHaveStraysOfTheirOwn) {
 }
 
 /// Records that say how they departed: their label, spread / 8, toward, the other class (classes / 8).
-class Telling : public model::Sampler {
+class Telling : public sampling::Sampler {
   void draw_records(std::uint64_t, std::uint64_t, std::span<const std::int64_t> labels, std::span<float> out,
-                    std::span<const model::Departure> departures) const override {
+                    std::span<const sampling::Departure> departures) const override {
     for (std::size_t r = 0; r < labels.size(); ++r) {
-      const model::Departure departure =
-          departures.empty() ? model::Departure{.other = labels[r]} : departures[r];
+      const sampling::Departure departure =
+          departures.empty() ? sampling::Departure{.other = labels[r]} : departures[r];
       out[4 * r] = static_cast<float>(labels[r]) / 8;
       out[4 * r + 1] = departure.spread / 8;
       out[4 * r + 2] = departure.toward;
@@ -326,14 +326,14 @@ TEST(Sharpen, ComesAfterStraysAndBeforeTheFloor) {
 }
 
 /// Images of noise, as blurred as it is told.
-class Blurred : public model::Sampler {
+class Blurred : public sampling::Sampler {
  public:
   explicit Blurred(double blur) : blur_(blur) {}
   double blur() const override { return blur_; }
 
  private:
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
-                    std::span<float> out, std::span<const model::Departure>) const override {
+                    std::span<float> out, std::span<const sampling::Departure>) const override {
     const CounterStream random(seed, Stream::kTest);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(random.uniform(first + i));
   }

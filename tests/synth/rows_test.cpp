@@ -38,11 +38,11 @@ right = "until"
 )";
 
 /// Positions without any law between them, so that half of the rows break the rule.
-class Careless : public model::Sampler {
+class Careless : public sampling::Sampler {
  public:
   explicit Careless(bool finite = true) : finite_(finite) {}
   void draw_records(std::uint64_t seed, std::uint64_t first, std::span<const std::int64_t>,
-                    std::span<float> out, std::span<const model::Departure>) const override {
+                    std::span<float> out, std::span<const sampling::Departure>) const override {
     const CounterStream stream(seed, Stream::kSampleFinish);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(stream.uniform(first * 2 + i));
     if (!finite_) out[3] = std::numeric_limits<float>::quiet_NaN();

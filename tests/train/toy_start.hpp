@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "muffle/core/philox.hpp"
-#include "muffle/model/moments_model.hpp"
+#include "muffle/moments/moments_model.hpp"
 #include "muffle/release/artifact.hpp"
 #include "muffle/release/noisy_moments.hpp"
 #include "muffle/train/settings.hpp"
@@ -78,7 +78,7 @@ inline std::unique_ptr<train::DataParallel> start_training(
   auto training = std::make_unique<train::DataParallel>(*beside, release.schema, start_spec(),
                                                         start_problem(release), std::move(collective));
   training->generator()->set_closed_form(
-      model::fit_moments_model(release::make_noisy_moments(release), beside->plain_share));
+      moments::fit_moments_model(release::make_noisy_moments(release), beside->plain_share));
   return training;
 }
 

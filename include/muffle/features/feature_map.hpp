@@ -166,7 +166,7 @@ enum class MapRole {
 struct Workload {
   std::shared_ptr<const FeatureMap> map;  ///< as it is configured; resolved
   double weight = 1.0;                    ///< which the rounds share
-  std::uint64_t rule = 0;                 ///< of the choice (model::kRuleOfRounds)
+  std::uint64_t rule = 0;                 ///< of the choice (pair_graph::kRuleOfRounds)
 };
 
 /// One map of a release, by the name that the configuration gave it.

@@ -9,9 +9,12 @@
 #include "muffle/model/collective.hpp"
 #include "muffle/model/network.hpp"
 
+namespace muffle::moments {
+struct MomentsModel;
+}  // namespace muffle::moments
+
 namespace muffle::model {
 
-struct MomentsModel;
 struct ModelContent;
 
 /// A conditional generator G(z, y) -> records in [0, 1].
@@ -40,7 +43,7 @@ class Generator : public torch::nn::Module {
   /// numbers of a CounterStream; and doubles(self, values: List[float]) -> Tensor, float64.
   virtual std::string script() const = 0;
   /// Puts the closed form under a residual generator. @throws InvariantError  another shape, or none.
-  virtual void set_closed_form(const MomentsModel& model) = 0;
+  virtual void set_closed_form(const moments::MomentsModel& model) = 0;
 };
 
 /// Parameters and buffers as raw little-endian float32 by name. @throws InvariantError  one is not finite.

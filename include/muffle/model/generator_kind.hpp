@@ -14,6 +14,7 @@
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/settings.hpp"
 #include "muffle/model/named_array.hpp"
+#include "muffle/sampling/sampler.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::features {
@@ -26,14 +27,13 @@ struct ReleasePlan;
 
 namespace muffle::model {
 
-class Sampler;
+using sampling::kMostModelBytes;
+using sampling::Sampler;
+
 class NetworkSettings;
 class ClosedFormSettings;
 struct ModelContent;
 struct ModelInfo;
-
-/// Longest payload of model.mfl that its readers accept, less a megabyte for the header.
-inline constexpr std::uint64_t kMostModelBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 /// A generator's architecture or law: everything that is needed to rebuild it but its numbers, without
 /// LibTorch. A kind derives from NetworkSettings or ClosedFormSettings, in a file of its own, and has a line

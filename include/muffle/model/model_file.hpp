@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "muffle/model/generator_kind.hpp"
-#include "muffle/model/sampler.hpp"
 #include "muffle/model/training_curve.hpp"
+#include "muffle/sampling/sampler.hpp"
 #include "muffle/schema/schema.hpp"
 
 namespace muffle::model {

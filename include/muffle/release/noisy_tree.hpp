@@ -16,8 +16,8 @@ namespace muffle::release {
 /// The levels' noise is independent, so the best linear unbiased estimate is exact in two passes: upward a
 /// node's count is the inverse-variance mean of its own and of its halves' sum, downward what the halves miss
 /// of their node goes to either by its variance. It says how well any range of cells is known. No law is
-/// assumed, unlike the model's own estimate (src/model/tree_law.hpp), so its error is the noise's alone. What
-/// later rounds counts in pairs is left out: the truth is known a little better than this says.
+/// assumed, unlike the model's own estimate (src/pair_graph/tree_law.hpp), so its error is the noise's alone.
+/// What later rounds counts in pairs is left out: the truth is known a little better than this says.
 class NoisyTree {
  public:
   /// Of the column j, which has learned bins. None: not all of its tree was counted.

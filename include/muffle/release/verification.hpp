@@ -38,8 +38,8 @@ struct Evidence {
   std::vector<CombinedFrom> parts{};  ///< what it was combined from; empty: they are not there
   /// Feature maps with more numbers (frequencies) are not rebuilt.
   std::size_t most_frequencies = std::size_t{1} << 28;
-  /// Chooses again what the rounds of a release count (model::repeat_choices, which lies above this room);
-  /// empty: nobody does, and a release of several rounds is not vouched for.
+  /// Chooses again what the rounds of a release count (pair_graph::repeat_choices, which lies above this
+  /// room); empty: nobody does, and a release of several rounds is not vouched for.
   RepeatChoices repeat_choices{};
 };
 
