@@ -73,6 +73,10 @@ void artifacts() {
     seed_both("artifact", "-" + std::to_string(number++),
               parse_container(artifact_bytes(a), "muffle-release", kArtifactVersion, "seed"));
   }
+  const Settings minibatches{.classes = 1, .features = 2, .minibatches = {.batches = 3, .epochs = 2}};
+  seed_both("artifact", "-minibatches",
+            parse_container(artifact_bytes(testing_artifact::sample_artifact(minibatches)), "muffle-release",
+                            kArtifactVersion, "seed"));
   seed_both("artifact", "-tables",
             parse_container(artifact_bytes(testing_artifact::sample_tables()), "muffle-release",
                             kArtifactVersion, "seed"));

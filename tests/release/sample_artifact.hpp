@@ -23,6 +23,7 @@ struct Settings {
   bool rff = true, moments = false, proxy = false;  ///< which maps, each named by its kind or role
   bool coarse = false;                              ///< a second rff map, which comes first
   double weight = 1.0;                              ///< of the moments
+  features::Minibatches minibatches{};              ///< of the map "rff"
 };
 
 inline privacy::PrivacySpec privacy_of(const Settings& s) {
@@ -48,6 +49,7 @@ inline std::vector<features::NamedMap> sample_maps(const Settings& s) {
   if (s.rff) {
     maps.push_back(named("rff", test::make_rff({4, s.features, 1.5, features::FrequencyKind::kOrthogonal,
                                                 0xFFFFFFFFFFFFFFFFull})));
+    maps.back().minibatches = s.minibatches;
   }
   return maps;
 }

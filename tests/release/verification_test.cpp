@@ -30,6 +30,7 @@ TEST(Verification, AGoodReleasePassesEveryCheck) {
        {Settings{}, Settings{.counts = true, .records_per_person = 3, .epsilon = 0.2},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
         Settings{.rff = false, .moments = true}, Settings{.moments = true, .proxy = true, .weight = 5},
+        Settings{.counts = true, .coarse = true, .minibatches = {.batches = 6, .epochs = 3}},
         Settings{.counts = true, .coarse = true}, Settings{.counts = true, .moments = true, .weight = 0.3},
         Settings{.adjacency = privacy::Adjacency::kAddRemoveOne, .moments = true}}) {
     const Verification v = judge(artifact_bytes(sample_artifact(s)));
