@@ -35,7 +35,7 @@ exec \"$(dirname \"$(realpath \"$0\")\")/../@shared@/launch/@launcher@.sh\" \"$@
   install(PROGRAMS "${commands}/muffle-${launcher}" TYPE BIN)
 endforeach()
 install(PROGRAMS launch/local.sh launch/mpirun.sh DESTINATION "${shared}/launch")
-install(FILES launch/export_network.py DESTINATION "${shared}/launch") # for python3, which the package does not ask for
+install(FILES launch/export_network.py launch/train_encoder.py DESTINATION "${shared}/launch") # for python3, which the package does not ask for
 install(FILES launch/local-flags.sh launch/supervise.sh DESTINATION "${shared}/launch")
 install(DIRECTORY cluster configs DESTINATION "${shared}"
   REGEX "\\.(sh|sbatch)$" PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})

@@ -134,6 +134,28 @@ def flops_of(network, image):
     return total, outputs
 
 
+def write_network(network, convention, out, license, size):
+    """Writes OUT.pt: `network` traced for size x size pixels, with muffle's manifest. It has `names`, of its outputs; none of them is negative."""
+    network.eval()
+    example = torch.rand(2, 3, size, size)
+    with torch.no_grad():
+        flops, outputs = flops_of(network, example[:1])
+        script = torch.jit.trace(network, example)
+    layers = [{"name": n, "channels": o.shape[1], "height": o.shape[2], "width": o.shape[3]} for n, o in zip(network.names, outputs)]
+    manifest = {
+        "format": "muffle network",
+        "version": 1,
+        "license": license,
+        "input": {"channels": 3, "height": size, "width": size, **convention},
+        "signs": "non-negative",
+        "flops": flops,
+        "layers": layers,
+    }
+    torch.jit.save(script, out, _extra_files={"muffle.json": json.dumps(manifest, indent=1).encode()})
+    numbers = sum(layer["channels"] * layer["height"] * layer["width"] for layer in layers)
+    print(f"{out}: {len(layers)} outputs, {numbers} numbers an image of {size} x {size}, {flops / 1e9:.3g} GFLOP")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=NETWORKS)
@@ -145,24 +167,7 @@ def main():
     if not args.out.endswith(".pt"):
         parser.error("OUT must end in .pt")
     network, convention = NETWORKS[args.network](args.weights)
-    network.eval()
-    example = torch.rand(2, 3, args.size, args.size)
-    with torch.no_grad():
-        flops, outputs = flops_of(network, example[:1])
-        script = torch.jit.trace(network, example)
-    layers = [{"name": n, "channels": o.shape[1], "height": o.shape[2], "width": o.shape[3]} for n, o in zip(network.names, outputs)]
-    manifest = {
-        "format": "muffle network",
-        "version": 1,
-        "license": args.license,
-        "input": {"channels": 3, "height": args.size, "width": args.size, **convention},
-        "signs": "non-negative",
-        "flops": flops,
-        "layers": layers,
-    }
-    torch.jit.save(script, args.out, _extra_files={"muffle.json": json.dumps(manifest, indent=1).encode()})
-    numbers = sum(layer["channels"] * layer["height"] * layer["width"] for layer in layers)
-    print(f"{args.out}: {len(layers)} outputs, {numbers} numbers an image of {args.size} x {args.size}, {flops / 1e9:.3g} GFLOP")
+    write_network(network, convention, args.out, args.license, args.size)
 
 
 if __name__ == "__main__":
