@@ -8,8 +8,9 @@ with a power law, gratings, gradients, fields of small untrained networks, and m
 patches    filters of 6 x 6 pixels, k-means of whitened patches and their negatives, after a ReLU; means of 3 x 3 places
 whitened   their means in the four quarters of an image, made uncorrelated with unit variance, and the negatives, after a ReLU
 
-A minute of one core and 2 GB of memory. Needs NumPy and PyTorch of at most LibTorch's version (Debian: python3-torch). The numbers are the same
-each time on one machine with one PyTorch (one thread is used); other processors and versions round otherwise, so keep the file, or its SHA-256.
+A minute of one core and 1.5 GB of memory; a GPU is not used. Needs NumPy and PyTorch of at most LibTorch's version (Debian: python3-torch). The weights
+are the same each time on one machine with one PyTorch (one thread is used); other processors and versions round otherwise. The file's bytes hold the
+script's path and lines, too. So keep the file.
 """
 import argparse
 import math
@@ -183,8 +184,10 @@ def learn_patches(layer, images, generator, rounds=8):
 
 def learn_whitening(encoder, images):
     """(C + 0.003)^-1 = W' W for the correlations C of what the quarters hold."""
+    held = torch.empty(len(images), encoder.whitened.weight[0].numel(), dtype=torch.double)  # in one piece, or the parts' gaps take gigabytes
     with torch.no_grad():
-        held = torch.cat([encoder.quarters(torch.relu(encoder.patches(part))).flatten(1) for part in images.split(32)]).double()
+        for i in range(0, len(images), 32):
+            held[i : i + 32] = encoder.quarters(torch.relu(encoder.patches(images[i : i + 32]))).flatten(1)
     mean, deviation = held.mean(0), held.std(0) + 1e-4
     _, correlations = covariance(held / deviation)
     weight = torch.linalg.inv(torch.linalg.cholesky(correlations + 0.003 * torch.eye(len(correlations)).double())) / deviation
@@ -199,7 +202,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the images and of k-means (1)")
     parser.add_argument("--images", type=int, default=20000, help="how many to learn from (20000)")
     parser.add_argument("--filters", type=int, default=128, help="k-means' centres (128)")
-    parser.add_argument("--show", metavar="IMAGE.png", help="write the first 100 images there, and nothing else; needs Pillow")
+    parser.add_argument("--show", metavar="IMAGE.png", help="write 100 such images there, and no network; needs Pillow")
     parser.add_argument("--untrained", action="store_true", help="learn nothing: random weights of the same shape, to compare with")
     args = parser.parse_args()
     if not args.out.endswith(".pt"):
