@@ -31,6 +31,7 @@ struct TableScore {
 struct TableClassifierReport {
   std::vector<TableScore> synthetic;  ///< trained on synthetic records
   std::vector<TableScore> real;       ///< trained on real records, on request
+  double commonest_f1 = 0.0;  ///< weighted F1 of whoever names the test records' commonest class for each
 };
 
 /// The mean over the classifiers, measure by measure. There is one at least.
@@ -52,5 +53,8 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
 /// For people: which of them name the classes of held-out rows far worse than the same ones that learn from
 /// real rows. Empty: none, or there are no such ones.
 std::string far_below_real(const std::vector<TableScore>& synthetic, const std::vector<TableScore>& real);
+/// Which of them do far worse than whoever names the commonest class for each. Empty: none.
+std::string far_below_commonest(const std::vector<TableScore>& scores, double commonest_f1,
+                                const char* trained_on);
 
 }  // namespace muffle::evaluate

@@ -101,8 +101,9 @@ class TableClassifiersMetric final : public Metric {
                                     fineness_of_own(subject)));
     for (std::string said :
          {collapsed(report.synthetic, "synthetic"), near_a_coin(report.synthetic, "synthetic"),
+          far_below_commonest(report.synthetic, report.commonest_f1, "synthetic"),
           far_below_real(report.synthetic, report.real), collapsed(report.real, "real"),
-          near_a_coin(report.real, "real")}) {
+          near_a_coin(report.real, "real"), far_below_commonest(report.real, report.commonest_f1, "real")}) {
       if (!said.empty()) out.sentences.push_back(std::move(said));
     }
     return out;
@@ -112,10 +113,25 @@ class TableClassifiersMetric final : public Metric {
   TableClassifiersSpec spec_;
 };
 
+/// Of weighted F1.
+constexpr double kFar = 0.1;
+
 }  // namespace
 
+std::string far_below_commonest(const std::vector<TableScore>& scores, double commonest_f1,
+                                const char* trained_on) {
+  std::string names;
+  for (const TableScore& s : scores) {
+    if (s.measures.weighted_f1 < commonest_f1 - kFar) names += (names.empty() ? "" : ", ") + s.name;
+  }
+  return names.empty() ? names
+                       : fmt::format(
+                             "Trained on {} records, these lie more than {} of weighted_f1 below whoever "
+                             "names the commonest class for every record: {}.",
+                             trained_on, kFar, names);
+}
+
 std::string far_below_real(const std::vector<TableScore>& synthetic, const std::vector<TableScore>& real) {
-  constexpr double kFar = 0.1;
   std::string names;
   for (const TableScore& s : synthetic) {
     const auto twin = std::ranges::find(real, s.name, &TableScore::name);

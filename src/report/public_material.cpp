@@ -11,6 +11,7 @@
 #include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/noisy_tables.hpp"
 #include "muffle/synth/listed_samples.hpp"
+#include "muffle/synth/moved_rows.hpp"
 
 namespace muffle::report {
 namespace {
@@ -99,6 +100,9 @@ PublicMaterial read_public(const PublicFiles& files, const Heartbeat& heartbeat)
     m.model = model::load_model_info(files.model);
     m.model_hash = sha256_file_hex(PublicFile(files.model), heartbeat);
     if (m.model->release_hash != m.release_hash) do_not_belong(files.model, "release", files.release);
+    if (m.model->generator->closed_form() != nullptr && m.model->schema.table &&
+        !m.model->schema.table->constraints.empty())
+      m.moving_rules = synth::moving_rules(model::parse_model(read_file(files.model), files.model.string()));
   }
   if (!files.samples.empty()) read_samples(files, m, heartbeat);
   const release::Artifact& a = m.artifact();

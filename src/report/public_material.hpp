@@ -21,6 +21,8 @@ struct PublicMaterial {
   release::Verification verification;
   std::optional<model::ModelInfo> model;
   std::string model_hash;
+  /// Rules that the model does not know (synth::moving_rules()); of networks, which need LibTorch: none.
+  std::vector<std::string> moving_rules;
   std::optional<Rows> samples;
   std::string samples_name, samples_hash;   ///< name: of the file, without its folder
   std::string about;                        ///< PublicFiles::about

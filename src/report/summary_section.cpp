@@ -54,8 +54,10 @@ std::vector<std::string> unsettled(const PublicMaterial& m) {
   return out;
 }
 
-/// Of the synthetic rows: what the schema says must hold.
+/// Of the synthetic rows: what the schema says must hold, and what they were changed for it.
 void judge_rules(const PublicMaterial& m, std::vector<std::string>& good, std::vector<std::string>& bad) {
+  for (const std::string& rule : m.moving_rules)
+    bad.push_back(fmt::format("The model does not know a rule of the schema: {}.", rule));
   const auto& schema = m.artifact().schema;
   if (!m.samples || !schema.table || m.samples->breaks.empty()) return;
   const std::vector<std::string> rules = rules_of(*schema.table);

@@ -169,6 +169,20 @@ TEST_F(TableClassifiers, AreNamedWhereTheyLieFarBelowTheSameOnesOfRealRows) {
   EXPECT_TRUE(far_below_real(real, real).empty());
 }
 
+TEST_F(TableClassifiers, AreNamedWhereTheyLieFarBelowTheCommonestClass) {
+  std::vector<TableScore> scores{{"mlp", {}}, {"gaussian_nb", {}}};
+  scores[0].measures.weighted_f1 = 0.70;
+  scores[1].measures.weighted_f1 = 0.41;
+  EXPECT_NE(far_below_commonest(scores, 0.76, "synthetic").find("synthetic records, these lie more than 0.1"),
+            std::string::npos);
+  EXPECT_NE(far_below_commonest(scores, 0.76, "real").find("record: gaussian_nb."), std::string::npos);
+  EXPECT_TRUE(far_below_commonest(scores, 0.5, "real").empty());
+  // Of equally many records of two classes whoever names one of them has an F1 of 2/3 for it, and 0 of the
+  // other.
+  const auto report = evaluate(people(400, true, 0), people(400, true, 1), only({"decision_tree"}));
+  EXPECT_NEAR(report.commonest_f1, 1.0 / 3.0, 0.05);
+}
+
 TEST_F(TableClassifiers, GiveTheSameMeasuresForAnyThreadsAndOrder) {
   const std::string made = people(300, false, 0), test = people(300, false, 1);
   const auto names = table_classifier_names();

@@ -110,6 +110,12 @@ TEST_F(SummaryTest, SharesOfOneColumnHaveEquallyManyDecimals) {
     EXPECT_NE(page.html().find(cell), std::string::npos) << cell << page.html();
 }
 
+TEST_F(SummaryTest, RulesThatMoveRowsAreBad) {
+  m_.moving_rules = {"constraint 1 (of 'from', 'until') moves 43 % of the rows"};
+  EXPECT_TRUE(is_bad(
+      "does not know a rule of the schema: constraint 1 (of &#39;from&#39;, &#39;until&#39;) moves 43 %"));
+}
+
 TEST_F(SummaryTest, SingleColumnsCanBeBad) {
   real_.scores = scores(0.97, 0.90, 0.98);
   EXPECT_FALSE(is_bad("Single columns: 0.990"));
