@@ -21,7 +21,7 @@ namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-using model::CovarianceNoise;
+using moments::CovarianceNoise;
 
 const std::vector<double> kEpsilons{0.2, 1.0, 10.0};
 constexpr const char* kEpsilonHead = "| epsilon | 0.2 | 1 | 10 |\n|---|---|---|---|\n";
@@ -30,7 +30,7 @@ constexpr std::size_t kSide = 14;
 // Estimators that muffle does not use, beside its own.
 
 MatrixXd without_negative(const MatrixXd& noisy, const CovarianceNoise&, const MatrixXd&, const Heartbeat&) {
-  return model::nearest_psd(noisy);
+  return moments::nearest_psd(noisy);
 }
 
 MatrixXd prior_alone(const MatrixXd&, const CovarianceNoise&, const MatrixXd& prior, const Heartbeat&) {
@@ -42,28 +42,28 @@ MatrixXd one_factor(const MatrixXd& noisy, const CovarianceNoise& noise, const M
                     const Heartbeat&) {
   const auto n = static_cast<double>(noisy.rows());
   const double factor = 1 - n * (n + 1) * noise.white * noise.white / (noisy - prior).squaredNorm();
-  return model::nearest_psd(prior + std::max(0.0, factor) * (noisy - prior));
+  return moments::nearest_psd(prior + std::max(0.0, factor) * (noisy - prior));
 }
 
 struct Estimator {
   const char* name;
-  model::CovarianceEstimator estimate;
+  moments::CovarianceEstimator estimate;
 };
 
 const std::vector<Estimator>& estimators() {
   static const std::vector<Estimator> all{{"noisy, eigenvalues below 0 removed", without_negative},
                                           {"drawn to the prior by one factor a class", one_factor},
                                           {"the prior alone: what the other classes say", prior_alone},
-                                          {"edge", model::edge_covariance},
-                                          {"wiener", model::wiener_covariance},
-                                          {"**the mean of edge and wiener**", model::class_covariance}};
+                                          {"edge", moments::edge_covariance},
+                                          {"wiener", moments::wiener_covariance},
+                                          {"**the mean of edge and wiener**", moments::class_covariance}};
   return all;
 }
 
 // Errors.
 
-model::ConditionalMoments conditional(const release::NoisyMoments& moments) {
-  return model::conditional_moments(moments, model::spectrum_of(*moments.moments.lift->affine()));
+moments::ConditionalMoments conditional(const release::NoisyMoments& moments) {
+  return moments::conditional_moments(moments, moments::spectrum_of(*moments.moments.lift->affine()));
 }
 
 /// What step 4 is given (docs/explanation/moments.md, "From noisy sums to laws").
@@ -87,7 +87,7 @@ Given given(const release::NoisyMoments& moments) {
 }
 
 /// Mean over classes of || estimate - exact ||.
-double mean_error(const Given& at, const Given& exact, const model::CovarianceEstimator& estimate) {
+double mean_error(const Given& at, const Given& exact, const moments::CovarianceEstimator& estimate) {
   double sum = 0;
   for (std::size_t c = 0; c < at.noisy.size(); ++c)
     sum += (estimate(at.noisy[c], at.noise[c], at.prior[c], {}) - exact.noisy[c]).norm();

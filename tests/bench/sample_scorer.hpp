@@ -62,7 +62,7 @@ inline release::NoisyMoments with_noise(release::NoisyMoments moments, double ep
 
 /// How samples are made of noisy moments; the defaults are those of configs/fashion-mnist-moments.toml.
 struct Recipe {
-  model::CovarianceEstimator estimate = model::class_covariance;
+  moments::CovarianceEstimator estimate = moments::class_covariance;
   double plain_share = 0.5, floor = 0.1, outliers = 0.03, mixed = 0.04, stray = 0.015, sharpen = 1.0;
 };
 
@@ -85,7 +85,7 @@ inline schema::Records draw_samples(const release::NoisyMoments& moments, const 
   draw.info.schema = schema;
   draw.class_share.assign(schema.classes, 1 / static_cast<double>(schema.classes));
   draw.info.class_share = draw.class_share;
-  draw.sampler = model::make_sampler(fitted);
+  draw.sampler = moments::make_sampler(fitted);
   draw.spec.count = 10'000;
   draw.spec.floor = recipe.floor;
   draw.spec.outliers = recipe.outliers;
