@@ -16,6 +16,9 @@ namespace {
 /// Nothing public bounds the number of records under add/remove-one: sums have room for as many as this.
 constexpr std::uint64_t kMostPrivateRecords = (std::uint64_t{1} << 30) - 1;
 
+/// Whoever trains deals all records to their minibatches once, to count them: a minute's work.
+constexpr std::uint64_t kMostDealt = std::uint64_t{1} << 32;
+
 std::uint64_t most_records(const ReleasePlan& plan) {
   return plan.adjacency == privacy::Adjacency::kReplaceOne ? plan.records : kMostPrivateRecords;
 }
@@ -86,6 +89,9 @@ std::string ReleasePlan::minibatches_problem(std::size_t b) const {
     return fmt::format(
         "{} minibatches in each of {} epochs are too many: with {} rows each, at most {} in all", m.batches,
         m.epochs, map.labelled ? classes() : 1, Minibatches::kMostRows);
+  if (records > kMostDealt / m.epochs)
+    return fmt::format("{} records in {} epochs are more than {} to be dealt: use fewer epochs", records,
+                       m.epochs, kMostDealt);
   if (m.batches > records)
     return fmt::format("there are more minibatches ({}) than records ({})", m.batches, records);
   return {};

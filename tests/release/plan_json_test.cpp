@@ -21,6 +21,15 @@ const std::vector<Settings> kSettings{{},
                                       {.adjacency = privacy::Adjacency::kAddRemoveOne, .counts = true},
                                       {.records_per_person = 4, .epsilon = 0.2, .proxy = true}};
 
+/// Of a plan with counts.
+ReleaseSettings settings_with_counts(const ReleasePlan& plan) {
+  ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
+  settings.privacy.epsilon = plan.noise.epsilon;
+  settings.privacy.delta = plan.noise.delta;
+  settings.privacy.max_records_per_person = 1;
+  return settings;
+}
+
 TEST(PlanJson, SaysAllOfAPlan) {
   std::set<std::string> hashes;
   for (const Settings& settings : kSettings) {
@@ -37,10 +46,7 @@ TEST(PlanJson, SaysAllOfAPlan) {
 
 TEST(PlanJson, SaysWhichMapsAreWithoutLabels) {
   ReleasePlan plan = sample_plan({.counts = true});
-  ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
-  settings.privacy.epsilon = plan.noise.epsilon;
-  settings.privacy.delta = plan.noise.delta;
-  settings.privacy.max_records_per_person = 1;
+  ReleaseSettings settings = settings_with_counts(plan);
   settings.maps[0].labelled = false;
   plan = make_plan(settings);
   EXPECT_EQ(plan.size(), plan.features(0) + plan.classes());
@@ -61,10 +67,7 @@ TEST(PlanJson, SaysWhichMapsAreWithoutLabels) {
 
 TEST(PlanJson, SaysWhichMapsAreReleasedAMinibatchAtATime) {
   ReleasePlan plan = sample_plan({.counts = true});
-  ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
-  settings.privacy.epsilon = plan.noise.epsilon;
-  settings.privacy.delta = plan.noise.delta;
-  settings.privacy.max_records_per_person = 1;
+  ReleaseSettings settings = settings_with_counts(plan);
   settings.maps[0].minibatches = {.batches = 6, .epochs = 4, .seed = 9};
   const ReleasePlan whole = std::exchange(plan, make_plan(settings));
   EXPECT_EQ(plan.size(), 24 * whole.features(0) * 3 + 3);
@@ -88,9 +91,7 @@ TEST(PlanJson, SaysWhichMapsAreReleasedAMinibatchAtATime) {
 TEST(PlanJson, MinibatchesThatWouldNotBeATheoremAreRefused) {
   const ReleasePlan plan = sample_plan({.counts = true});
   const auto refused = [&](std::initializer_list<std::string> words, const auto& change) {
-    ReleaseSettings settings{plan.schema, plan.lattice, plan.maps, {}, true, plan.records};
-    settings.privacy.epsilon = 1.0;
-    settings.privacy.max_records_per_person = 1;
+    ReleaseSettings settings = settings_with_counts(plan);
     settings.maps[0].minibatches = {.batches = 6, .epochs = 4};
     change(settings);
     expect_error(ExitCode::kConfig, words, [&] { (void)make_plan(settings); });
@@ -105,6 +106,7 @@ TEST(PlanJson, MinibatchesThatWouldNotBeATheoremAreRefused) {
   refused({"map.rff", "more minibatches"}, [](auto& s) { s.records = 5; });
   refused({"map.rff", "too many"},
           [](auto& s) { s.maps[0].minibatches = {.batches = 59'999, .epochs = 1000}; });
+  refused({"map.rff", "fewer epochs"}, [](auto& s) { s.records = std::uint64_t{1} << 33; });
   refused({"map.m", "networks"}, [](auto& s) {
     s.maps[0] = test::named("m", std::shared_ptr(test::make_moments({}, s.schema)));
     s.maps[0].minibatches = {.batches = 2};
