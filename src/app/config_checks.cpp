@@ -27,10 +27,8 @@ void check_records(const Config& c, const Maps& maps, Problems& p) {
            fmt::format("privacy.adjacency = \"add-remove-one\" keeps m secret, so the means need "
                        "privacy.release_counts = true (or a map that counts the records, with kind = {})",
                        features::counting_maps()));
-  const bool by_place = std::ranges::any_of(
-      maps, [](const features::NamedMap& map) { return static_cast<bool>(map.minibatches); });
   p.unless(
-      !by_place ||
+      !features::minibatches_in(maps) ||
           (c.data.shards != data::ShardRule::kPerRank && !data::find_format(c.data.format).holds_pictures()),
       "minibatches go by records' places among all, and with data.shards = \"per-rank\", or in folders of "
       "pictures, a place follows from other records: use another format or rule, or minibatches = 0");

@@ -29,14 +29,12 @@ class ShardSum {
     }
     if (std::ranges::all_of(embedder.blocks, [](const auto& block) { return block->takes_bytes(); }))
       source.hand_out_bytes();
-    const bool by_place = std::ranges::any_of(
-        embedder.plan.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); });
     const auto places = source.places();
-    if (by_place && !places)
+    if (features::minibatches_in(embedder.plan.maps) && !places)
       throw ConfigError(
           "minibatches go by records' places in the data set, and here a record's place follows from "
-          "others': "
-          "pictures stand in the order of their names and folders, and with data.shards = \"per-rank\" each "
+          "others': pictures stand in the order of their names and folders, and with data.shards = "
+          "\"per-rank\" each "
           "rank counts its own. Give the records in arrays or tables that the ranks share, or release all of "
           "them together (minibatches = 0).");
     if (places) places_ = *places;

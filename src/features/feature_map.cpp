@@ -82,6 +82,10 @@ PlainFacts NamedMap::plain_facts(const Lattice& lattice) const {
   return facts;
 }
 
+bool minibatches_in(std::span<const NamedMap> maps) {
+  return std::ranges::any_of(maps, [](const NamedMap& map) { return static_cast<bool>(map.minibatches); });
+}
+
 void find_assets(std::vector<NamedMap>& maps, const AssetFiles& files) {
   for (NamedMap& map : maps) {
     const Asset* const asset = map.map->asset();

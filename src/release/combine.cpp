@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 
 #include "artifact_header.hpp"
@@ -99,11 +98,11 @@ Artifact combine(std::span<const CombinedFrom> releases, bool same_people, const
                       "counts, so no other release counts the same. Make releases that are to be combined "
                       "with privacy.rounds = 1.",
                       from.name));
-    if (std::ranges::any_of(a.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); }))
+    if (features::minibatches_in(a.maps))
       throw ConfigError(fmt::format(
           "'{}' was made a minibatch at a time (minibatches), by its own records' places: how many records "
-          "of "
-          "each release a minibatch of the sum would have, nobody could tell. Make releases that are to be "
+          "of each release a minibatch of the sum would have, nobody could tell. Make releases that are to "
+          "be "
           "combined with minibatches = 0.",
           from.name));
     if (sum.parts.empty()) {

@@ -134,7 +134,7 @@ const Consortium& charter_of_all(const release::Proposal& p, const std::vector<s
 Draft draft_proposal(release::ReleasePlan plan, const Membership& members,
                      const crypto::SitePublicKey& coordinator, std::span<const release::Proposal> earlier,
                      const Wishes& wishes) {
-  if (std::ranges::any_of(plan.maps, [](const auto& map) { return static_cast<bool>(map.minibatches); }))
+  if (features::minibatches_in(plan.maps))
     throw ConfigError(
         "minibatches go by records' places in one data set, and each institution has its own: set "
         "minibatches = 0 in every [map.NAME].");

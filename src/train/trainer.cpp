@@ -94,9 +94,7 @@ class Training {
       if (start_) start_->install(*training_->generator());
       if (spec_.choose_every > 0) nearest_.emplace(release_, *network_, spec_, placement_, heartbeat_);
       // One graph replays one target.
-      const bool in_turn = std::ranges::any_of(
-          release_.maps, [](const features::NamedMap& map) { return static_cast<bool>(map.minibatches); });
-      if (setup_.cuda_graph && !in_turn) training_->use_graph();
+      if (setup_.cuda_graph && !features::minibatches_in(release_.maps)) training_->use_graph();
     });
   }
 

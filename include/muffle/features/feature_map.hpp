@@ -193,6 +193,9 @@ struct NamedMap {
   PlainFacts plain_facts(const Lattice& lattice) const;
 };
 
+/// Some of the maps are released a minibatch at a time, by records' places among all.
+bool minibatches_in(std::span<const NamedMap> maps);
+
 /// Tells maps of a release where their files lie, as far as `files` has them: by what the files are.
 void find_assets(std::vector<NamedMap>& maps, const AssetFiles& files);
 
