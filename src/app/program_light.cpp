@@ -12,6 +12,7 @@
 #include "command_line.hpp"
 #include "muffle/app/commands.hpp"
 #include "muffle/core/error.hpp"
+#include "muffle/core/process.hpp"
 #include "muffle/train/trainer.hpp"
 #include "program.hpp"
 
@@ -68,6 +69,7 @@ void become_needed_program(int argc, char** argv) {
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   const std::filesystem::path whole = self.parent_path().parent_path() / "libexec/muffle/muffle-torch";
+  help_blas();
   ::execv(whole.c_str(), argv);
   throw IoError("'" + whole.string() +
                 "', the part of muffle that needs LibTorch, can't be started: " + std::strerror(errno) +

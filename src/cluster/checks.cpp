@@ -85,8 +85,20 @@ void check_versions(const Facts& ranks, Findings& out) {
     out.note("versions", kAllRanks, "the embedding's kernels differ: " + groups(ranks, kernels),
              "the sums do not change, but the slowest rank sets the pace");
   }
-  out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}, {}{}", ranks.front().version,
+  const std::string& blas = ranks.front().blas;
+  const std::vector<int> slow = ranks_where(ranks, [](const RankFacts& f) { return !f.better_blas.empty(); });
+  if (!slow.empty()) {
+    const RankFacts& one = ranks[static_cast<std::size_t>(slow.front())];
+    out.warn("versions", slow,
+             fmt::format("OpenBLAS computes by kernels for an old processor ({}): training may take twice as "
+                         "long",
+                         one.blas),
+             fmt::format("set OPENBLAS_CORETYPE={} there, or leave it unset and start bin/muffle",
+                         one.better_blas));
+  }
+  out.ok_unless_said("versions", fmt::format("muffle {} everywhere, binary {}, {}{}{}", ranks.front().version,
                                              ranks.front().binary.substr(0, 12), libtorch(ranks.front()),
+                                             blas.empty() ? "" : fmt::format(", OpenBLAS for {}", blas),
                                              ranks.front().cuda ? ", NCCL " + nccl(ranks.front()) : ""));
 }
 

@@ -34,11 +34,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FolderFacts, path, filesystem, f
                                                 exclusive, syncs_file, syncs_folder, locks, sees_root,
                                                 respects_lock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, rank, local_rank, local_size, host, version,
-                                                binary, cuda, mpi, libtorch, nccl, kernels, system, launcher,
-                                                before, after, cores_online, cores, core_quota, threads,
-                                                omp_threads, open_files, file_bytes, address_bytes,
-                                                locked_bytes, memory_bytes, shared_memory_bytes, tcp_retries,
-                                                keepalive_s, entropy, gpu_driver, gpus, gpu, folder)
+                                                binary, cuda, mpi, libtorch, nccl, kernels, blas, better_blas,
+                                                system, launcher, before, after, cores_online, cores,
+                                                core_quota, threads, omp_threads, open_files, file_bytes,
+                                                address_bytes, locked_bytes, memory_bytes,
+                                                shared_memory_bytes, tcp_retries, keepalive_s, entropy,
+                                                gpu_driver, gpus, gpu, folder)
 
 namespace {
 
@@ -169,6 +170,8 @@ RankFacts local_facts(const comm::HostComm& comm, int threads) {
   f.mpi = comm::MpiSession::library();
   f.libtorch = loaded_library("libtorch_cpu.so");
   f.kernels = features::kernel_variant();
+  f.blas = blas_kernels();
+  f.better_blas = better_blas_kernels(f.blas);
   utsname system{};
   if (::uname(&system) == 0)
     f.system = fmt::format("{} {} {}", system.sysname, system.release, system.machine);

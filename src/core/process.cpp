@@ -119,4 +119,29 @@ void set_compute_threads(int threads) {
     reinterpret_cast<void (*)(int)>(symbol)(threads);
 }
 
+std::string blas_kernels() {
+  void* const symbol = ::dlsym(RTLD_DEFAULT, "openblas_get_corename");
+  return symbol == nullptr ? "" : reinterpret_cast<const char* (*)()>(symbol)();
+}
+
+std::string better_blas_kernels([[maybe_unused]] std::string_view kernels) {
+#ifdef __x86_64__
+  if (kernels != "Prescott" || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return "";
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+  return wide ? "SkylakeX" : "Haswell";
+#else
+  return "";
+#endif
+}
+
+void help_blas() {
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
+  // Global, so that its names are found. It is never closed: it may have threads.
+  if (::dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_GLOBAL) == nullptr) return;
+  if (const std::string better = better_blas_kernels(blas_kernels()); !better.empty())
+    ::setenv("OPENBLAS_CORETYPE", better.c_str(), 1);
+}
+
 }  // namespace muffle

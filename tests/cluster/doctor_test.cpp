@@ -128,6 +128,9 @@ TEST(DoctorChecks, Versions) {
         "libtorch_cpu.so 0123456789ab on rank 2; libtorch_cpu.so.1.13 e20b0b9d69c3 on ranks 0, 1, 3",
         [](auto& r, auto&) { r[2].libtorch = "libtorch_cpu.so 0123456789ab"; });
   notes("versions", {}, "generic on rank 3", [](auto& r, auto&) { r[3].kernels = "generic"; });
+  warns("versions", {2, 3}, "old processor (Prescott)", [](auto& r, auto&) {
+    for (const std::size_t i : {2, 3}) r[i].blas = "Prescott", r[i].better_blas = "SkylakeX";
+  });
 }
 
 void give_gpus(std::vector<RankFacts>& ranks, NetworkFacts& network) {

@@ -43,6 +43,15 @@ TEST(StandardStreamsDeathTest, AFullDiskIsNoticed) {
   EXPECT_EXIT(in_child(), testing::ExitedWithCode(42), "");
 }
 
+TEST(Blas, AProcessorNewerThanItsLibraryIsNotTakenForAnOldOne) {
+#ifdef __x86_64__
+  const bool new_enough = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  EXPECT_NE(better_blas_kernels("Prescott").empty(), new_enough);
+#endif
+  for (const char* const right : {"", "Haswell", "Zen", "SkylakeX", "SapphireRapids"})
+    EXPECT_EQ(better_blas_kernels(right), "") << right;
+}
+
 TEST(StandardStreams, OutputThatArrivesIsFine) { EXPECT_TRUE(flush_standard_output()); }
 
 }  // namespace

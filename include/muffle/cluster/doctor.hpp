@@ -37,6 +37,7 @@ struct RankFacts {
   std::string libtorch;               ///< file and build of the LibTorch that is loaded
   std::string nccl;                   ///< version of the NCCL that is loaded; empty: built without CUDA
   std::string kernels;                ///< variant of the embedding kernels: "generic", "avx2", "avx512"
+  std::string blas, better_blas;      ///< blas_kernels(), better_blas_kernels() of them
   std::string system;                 ///< kernel and processor, as uname says
   std::string launcher;               ///< "mpirun", "srun" or "none"
   std::vector<double> before, after;  ///< wall clock, seconds, around each round of the clock check
