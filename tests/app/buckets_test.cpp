@@ -1,6 +1,7 @@
 // Into how many messages the gradients of the shipped generators go.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "config_problems.hpp"
@@ -34,7 +35,10 @@ TEST(Buckets, AShippedGeneratorHasSeveralWhereSumsOverlapAndOneWhereTheyDoNot) {
     const auto on_gpus = std::make_shared<Overlapping>();
     const auto on_cpus = model::host_collective(*alone);
     const auto generator = network->build(config.data.schema, 1, on_gpus);
-    EXPECT_GE(train::GradientReducer(generator->parameters(), on_gpus).buckets(), 3u);
+    // Points are one tensor of numbers.
+    const std::size_t most = generator->parameters().size();
+    EXPECT_GE(train::GradientReducer(generator->parameters(), on_gpus).buckets(),
+              std::min<std::size_t>(3, most));
     EXPECT_EQ(train::GradientReducer(generator->parameters(), on_cpus).buckets(), 1u);
   }
   EXPECT_GE(trained, 3);
