@@ -34,9 +34,8 @@ class ShardSum {
       throw ConfigError(
           "minibatches go by records' places in the data set, and here a record's place follows from "
           "others': pictures stand in the order of their names and folders, and with data.shards = "
-          "\"per-rank\" each "
-          "rank counts its own. Give the records in arrays or tables that the ranks share, or release all of "
-          "them together (minibatches = 0).");
+          "\"per-rank\" each rank counts its own. Give the records in arrays or tables that the ranks share, "
+          "or release all of them together (minibatches = 0).");
     if (places) places_ = *places;
   }
 

@@ -102,8 +102,7 @@ Artifact combine(std::span<const CombinedFrom> releases, bool same_people, const
       throw ConfigError(fmt::format(
           "'{}' was made a minibatch at a time (minibatches), by its own records' places: how many records "
           "of each release a minibatch of the sum would have, nobody could tell. Make releases that are to "
-          "be "
-          "combined with minibatches = 0.",
+          "be combined with minibatches = 0.",
           from.name));
     if (sum.parts.empty()) {
       static_cast<ReleasePlan&>(sum) = a;

@@ -53,7 +53,7 @@ void set_compute_threads(int threads);
 std::string blas_kernels();
 /// What OPENBLAS_CORETYPE should be where OpenBLAS has chosen `kernels`; empty: its choice is right. Before
 /// 0.3.25 (Debian 12 has 0.3.21) it takes a processor that it does not know for one of 2004, "Prescott", and
-/// computes with a half to a quarter of the speed (https://github.com/OpenMathLib/OpenBLAS/issues/4267).
+/// computes with less than half the speed (https://github.com/OpenMathLib/OpenBLAS/issues/4267).
 std::string better_blas_kernels(std::string_view kernels);
 /// Has OpenBLAS compute by better kernels in the program that this process becomes or starts, if it would
 /// choose those of 2004 and OPENBLAS_CORETYPE is not set.
