@@ -13,7 +13,7 @@ most LibTorch's version (Debian: python3-torch), or muffle cannot read the file.
 """
 import argparse
 import json
-import sys
+import re
 
 import torch
 from torch import nn
@@ -119,6 +119,13 @@ NETWORKS = {
 }
 
 
+def spdx(text):
+    """A licence as muffle takes it."""
+    if not re.fullmatch(r"[A-Za-z0-9.+-]{1,64}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no SPDX identifier, such as MIT or Apache-2.0")
+    return text
+
+
 def flops_of(network, image):
     """Two for every product of its convolutions."""
     total = 0
@@ -161,7 +168,7 @@ def main():
     parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("weights")
     parser.add_argument("out")
-    parser.add_argument("--license", required=True, help="SPDX identifier of the weights' licence, such as MIT")
+    parser.add_argument("--license", required=True, type=spdx, help="SPDX identifier of the weights' licence, such as MIT")
     parser.add_argument("--size", type=int, default=32, help="height and width of its images (32)")
     args = parser.parse_args()
     if not args.out.endswith(".pt"):

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 import torch
-from export_network import write_network
+from export_network import spdx, write_network
 from torch import nn
 from torch.nn import functional
 
@@ -197,7 +197,7 @@ def learn_whitening(encoder, images):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
-    parser.add_argument("--license", required=True, help="SPDX identifier of the licence that you give the file, such as CC0-1.0")
+    parser.add_argument("--license", required=True, type=spdx, help="SPDX identifier of the licence that you give the file, such as CC0-1.0")
     parser.add_argument("--size", type=int, default=32, help="height and width of its images (32)")
     parser.add_argument("--seed", type=int, default=1, help="of the images and of k-means (1)")
     parser.add_argument("--images", type=int, default=20000, help="how many to learn from (20000)")

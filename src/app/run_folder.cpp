@@ -166,7 +166,7 @@ void round_times(const Context& context) {
     // Beginnings: beside them lie signatures, and what killed jobs left.
     constexpr std::string_view kOwn[] = {kConfigFile, kReleaseFile, kPrivacyJson,  kPrivacyText,
                                          kModelFile,  kMetricsFile, "stages.json", "samples.",
-                                         "samples-",  ".samples.",  "checkpoint-"};
+                                         "samples-",  ".samples.",  "checkpoint-", kNotPrivate};
     return std::any_of(std::begin(kOwn), std::end(kOwn),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
   };
@@ -188,14 +188,18 @@ void round_times(const Context& context) {
 }
 
 bool samples_are_private(const std::filesystem::path& samples_json) {
-  if (!is_there(samples_json, "the samples' description", "Nothing was changed.")) return true;
+  const auto unsaid = [&] {
+    return !is_there(samples_json.parent_path() / kNotPrivate, "a mark beside samples",
+                     "Nothing was changed.");
+  };
+  if (!is_there(samples_json, "the samples' description", "Nothing was changed.")) return unsaid();
   const auto description =
       nlohmann::json::parse(read_file(samples_json), nullptr, /*allow_exceptions=*/false);
   try {
     const JsonDocument document;
     return JsonFields(description, document).flag("is_private");
   } catch (const ProtocolError&) {
-    return true;
+    return unsaid();
   }
 }
 
@@ -205,11 +209,13 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
     if (!context.comm.is_root()) return;
     record_settings(context, stage);
     if (is_private()) return;
-    spdlog::warn(
-        "{}: {} is NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none "
-        "(--insecure-no-noise). Show it, and "
-        "what is made from it, to nobody who may not see the records.",
-        name, file.string());
+    constexpr const char* kWhy =
+        "NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none (--insecure-no-noise). "
+        "Show it, and "
+        "what is made from it, to nobody who may not see the records.";
+    // Curves and samples have no place of their own to say it.
+    write_file_atomically(context.out / kNotPrivate, fmt::format("What lies in this folder is {}\n", kWhy));
+    spdlog::warn("{}: {} is {}", name, file.string(), kWhy);
   });
 }
 

@@ -49,11 +49,12 @@ bool m_is_private(const Context& context);
 /// collective.
 void round_times(const Context& context);
 
-/// What samples.json says of the release that the samples come of; true if it does not say.
+/// What samples.json says of the release that the samples come of; where it does not, whether no mark lies
+/// beside it.
 bool samples_are_private(const std::filesystem::path& samples_json);
 
-/// Records the stage's settings, and says, each time, if `file` comes of a release with test noise.
-/// Collective.
+/// Records the stage's settings, and says, each time and in a file of the run folder, if `file` comes of a
+/// release with test noise. Collective.
 /// @param is_private  asked on root. @throws IoError on every rank.
 void end_stage(const Context& context, Stage stage, const std::string& name,
                const std::filesystem::path& file, const std::function<bool()>& is_private);

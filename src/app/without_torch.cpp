@@ -1,35 +1,16 @@
-// In builds without LibTorch: what only LibTorch builds, draws or trains. Everything else that the tables of
-// kinds name is there, so that configurations and model files are read, and fuzzed, as in any other build.
+// In programs without LibTorch: what only LibTorch builds, draws or trains (maps:
+// networks/without_torch.cpp). Everything else that the tables of kinds name is there, so that configurations
+// and model files are read, and fuzzed, as in any other build.
 #include <algorithm>
 #include <stdexcept>
 
-#include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/model/network.hpp"
-#include "muffle/networks/network_block.hpp"
 #include "muffle/sampling/sampler.hpp"
 #include "muffle/synth/sampler.hpp"
 
 namespace muffle {
-
-namespace networks {
-
-NetworkBlockKind perceptual_block();
-
-NetworkBlockKind perceptual_block() {
-  return {
-      "perceptual",
-      [](const features::FeatureMap&, const features::Lattice&, Code) -> std::unique_ptr<features::Block> {
-        throw ConfigError(
-            "the records are summed by a map that needs LibTorch, and this program was not passed on to "
-            "the one that has it: name the map's kind in the configuration file, or use `muffle run`; at "
-            "a site, start `muffle site run` again, for features.networks was changed since. Nothing was "
-            "charged.");
-      }};
-}
-
-}  // namespace networks
 
 namespace {
 

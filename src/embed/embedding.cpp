@@ -11,6 +11,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/heartbeat.hpp"
+#include "muffle/core/log.hpp"
 
 namespace muffle::embed {
 
@@ -22,7 +23,7 @@ namespace {
 class ShardSum {
  public:
   ShardSum(const Embedder& embedder, data::RecordSource& source, std::vector<std::uint64_t>& total)
-      : embedder_(embedder), source_(source), total_(total) {
+      : embedder_(embedder), source_(source), total_(total), refused_(embedder.blocks.size()) {
     for (const auto& block : embedder.blocks) {
       tile_ = std::max(tile_, block->tile());
       useful_threads_ = std::max(useful_threads_, block->useful_threads());
@@ -56,6 +57,13 @@ class ShardSum {
     }
     if (failure_) std::rethrow_exception(failure_);
     if (heartbeat) heartbeat(done_);
+    for (std::size_t b = 0; b < refused_.size(); ++b) {
+      if (refused_[b] > 0)
+        note_local(fmt::format(
+            "map {}: {} of this rank's records added nothing to it: they made a number that is not "
+            "finite or of another sign than the map declares, or more than norm 1",
+            embedder_.plan.maps[b].name, refused_[b].load()));
+    }
   }
 
  private:
@@ -100,8 +108,7 @@ class ShardSum {
   }
 
   void add(const data::Batch& batch, std::uint64_t first,
-           std::vector<std::unique_ptr<features::Workspace>>& workspaces,
-           std::vector<std::uint64_t>& sums) const {
+           std::vector<std::unique_ptr<features::Workspace>>& workspaces, std::vector<std::uint64_t>& sums) {
     std::vector<std::int32_t> rows;
     const std::size_t dims = (batch.as_bytes() ? batch.bytes.size() : batch.x.size()) / batch.n;
     for (std::size_t b = 0; b < embedder_.blocks.size(); ++b) {
@@ -115,11 +122,14 @@ class ShardSum {
         const features::Minibatches& minibatches = embedder_.plan.maps[b].minibatches;
         for (std::uint64_t epoch = 0; epoch < (minibatches ? minibatches.epochs : 1); ++epoch) {
           const std::int32_t* const to = rows_of(b, epoch, batch.y.data() + i, first + i, n, rows);
-          if (batch.as_bytes()) {
-            block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, to, n, *workspaces[b], part);
-          } else {
-            block.accumulate(batch.x.data() + i * dims, to, n, *workspaces[b], part);
-          }
+          const std::uint64_t nothing =
+              batch.as_bytes() ? block.accumulate_bytes(batch.bytes.data() + i * dims, *batch.scale, to, n,
+                                                        *workspaces[b], part)
+                               : block.accumulate(batch.x.data() + i * dims, to, n, *workspaces[b], part);
+          const auto there = static_cast<std::int64_t>(embedder_.plan.rows(b));
+          refused_[b] +=
+              nothing - static_cast<std::uint64_t>(std::count_if(
+                            to, to + n, [&](std::int32_t row) { return row < 0 || row >= there; }));
         }
       }
     }
@@ -168,6 +178,8 @@ class ShardSum {
   std::mutex total_mutex_;
   std::exception_ptr failure_;
   std::atomic<std::uint64_t> done_{0};
+  std::vector<std::atomic<std::uint64_t>>
+      refused_;  ///< of each block: records with a class that it took nothing of
 };
 
 }  // namespace

@@ -32,6 +32,19 @@ Tensor by_channel(const std::vector<double>& numbers, const torch::TensorOptions
   return torch::tensor(numbers, torch::kFloat64).view({1, -1, 1, 1}).to(like);
 }
 
+/// What noise is not: black, white and grey images, one that brightens from left to right, and one whose
+/// upper half is black. A network that divides by how much an image varies fails on those.
+Tensor simple_images(const PerceptualSpec& spec) {
+  const std::int64_t channels = as_int(spec.image[0]), height = as_int(spec.image[1]),
+                     width = as_int(spec.image[2]);
+  Tensor x = torch::zeros({5, channels, height, width});
+  x[1].fill_(1.0f);
+  x[2].fill_(0.5f);
+  x[3].copy_(torch::linspace(0.0, 1.0, width).expand({channels, height, width}));
+  x[4].slice(1, height / 2).fill_(1.0f);
+  return x.view({5, -1});
+}
+
 /// A tensor, a list, a tuple or a dictionary of tensors, as the manifest lists them.
 std::vector<Tensor> all_outputs(const c10::IValue& result, const std::vector<NetworkLayer>& layers) {
   std::vector<Tensor> out;
@@ -116,7 +129,11 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
     throw fail(fmt::format("its SHA-256 is not {}, that of the map's network", spec.network.digest));
   auto opened = std::make_unique<Opened>();
   opened->spec = spec;
-  opened->all = features::read_manifest(name).layers;
+  const features::NetworkManifest manifest = features::read_manifest(name);
+  if (manifest.input != spec.input || manifest.nonnegative != spec.nonnegative ||
+      manifest.flops != spec.flops || manifest.license != spec.network.license)
+    throw fail("the map states another input, other signs, operations or licence than the file itself");
+  opened->all = manifest.layers;
   for (const NetworkLayer& layer : spec.layers) {
     const auto at = std::ranges::find(opened->all, layer);
     if (at == opened->all.end())
@@ -136,19 +153,29 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
           "interface");
     if (keeps_state(opened->module))
       throw ConfigError(
-          "it changes its own attributes while it runs, so that one image's outputs could depend on "
-          "another's");
+          "it changes its own attributes or constants while it runs, so that one image's outputs could "
+          "depend on another's");
     if (tells(opened->module))
       throw ConfigError("it prints, warns or writes files while it runs, which would tell of records");
+    if (const std::string unknown = unknown_operation(opened->module); !unknown.empty())
+      throw ConfigError(fmt::format(
+          "it calls {}, which muffle does not know to be a function of its inputs and of nothing else, so "
+          "that one image's outputs could depend on another's (docs/how-to/perceptual.md, \"Export a "
+          "network\")",
+          unknown));
     const torch::NoGradGuard no_grad;
-    for (const Tensor& output : opened->run(trial_images(kTrialImages, spec))) {
-      if (output.scalar_type() != torch::kFloat32) throw ConfigError("its outputs are no float32 numbers");
-      if (!torch::isfinite(output).all().item<bool>())
-        throw ConfigError("of a public image it makes numbers that are not finite");
-      if (spec.nonnegative && (output < 0).any().item<bool>())
-        throw ConfigError(
-            "its manifest declares signs = \"non-negative\", and of a public image it makes negative "
-            "numbers");
+    std::vector<Tensor> trials = simple_images(spec).split(1);  // one by one, as a network may see them
+    trials.insert(trials.begin(), trial_images(kTrialImages, spec));
+    for (const Tensor& images : trials) {
+      for (const Tensor& output : opened->run(images)) {
+        if (output.scalar_type() != torch::kFloat32) throw ConfigError("its outputs are no float32 numbers");
+        if (!torch::isfinite(output).all().item<bool>())
+          throw ConfigError("of a public image it makes numbers that are not finite");
+        if (spec.nonnegative && (output < 0).any().item<bool>())
+          throw ConfigError(
+              "its manifest declares signs = \"non-negative\", and of a public image it makes negative "
+              "numbers");
+      }
     }
     (void)opened->run(trial_images(1, spec));  // so it sees them where images are not treated apart
     opened->module.to(like.device());

@@ -98,7 +98,8 @@ std::string serialize(const Checkpoint& c) {
                  {"last_loss", c.last_loss},
                  {"tensors", add_tensors(c.tensors, file.payload)},
                  {"chosen", nullptr},
-                 {"curve", model::to_json(c.curve)}};
+                 {"curve", model::to_json(c.curve)},
+                 {"is_private", c.is_private}};
   if (c.chosen) {
     file.header["chosen"] = {{"step", c.chosen->step},
                              {"distance", c.chosen->distance},
@@ -113,7 +114,7 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
                               "Remove it to train from the start."};
   const JsonFields header(file.header, document);
   header.only({"format", "version", "train_hash", "release_hash", "muffle_version", "ranks", "seed", "step",
-               "first_loss", "last_loss", "tensors", "chosen", "curve"});
+               "first_loss", "last_loss", "tensors", "chosen", "curve", "is_private"});
   Checkpoint c;
   c.train_hash = header.text("train_hash", kMaxText);
   c.release_hash = header.text("release_hash", kMaxText);
@@ -124,6 +125,8 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   c.first_loss = header.number("first_loss");
   c.last_loss = header.number("last_loss");
   c.curve = model::read_training_curve(header.object("curve"));
+  // Checkpoints of before there was the field do not say it.
+  c.is_private = !header.has("is_private") || header.flag("is_private");
   std::size_t at = 0;
   c.tensors = read_tensors(header, file.payload, at);
   if (!header.at("chosen").is_null()) {

@@ -21,14 +21,17 @@ namespace muffle::train {
 /// The checkpoints of one training, on every rank; root alone touches the files, which lie beside the model.
 class CheckpointKeeper {
  public:
+  /// @param is_private  whether the release is
   /// @param choice  its state is part of a checkpoint; null: there is none. Outlives this.
   CheckpointKeeper(comm::HostComm& comm, const std::filesystem::path& model_file, const TrainSpec& spec,
-                   std::string train_hash, std::string release_hash, CheckpointChoice* choice)
+                   std::string train_hash, std::string release_hash, bool is_private,
+                   CheckpointChoice* choice)
       : comm_(comm),
         spec_(spec),
         choice_(choice),
         train_hash_(std::move(train_hash)),
         release_hash_(std::move(release_hash)),
+        is_private_(is_private),
         slots_(std::filesystem::absolute(model_file).parent_path()) {}
 
   /// Takes up the newest good checkpoint, if there is one. Collective.
@@ -92,6 +95,7 @@ class CheckpointKeeper {
     c.train_hash = train_hash_;
     c.release_hash = release_hash_;
     c.muffle_version = MUFFLE_VERSION;
+    c.is_private = is_private_;
     c.first_loss = report.first_loss;
     c.last_loss = report.last_loss;
     c.curve = report.curve;
@@ -104,6 +108,7 @@ class CheckpointKeeper {
   const TrainSpec& spec_;
   CheckpointChoice* choice_;
   std::string train_hash_, release_hash_;
+  bool is_private_;
   CheckpointSlots slots_;
   Clock::time_point last_ = Clock::now();
 };

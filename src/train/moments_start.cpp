@@ -54,7 +54,8 @@ MatchedMap match_map(const release::Artifact& a, std::size_t b, const release::T
                   },
                   {},
                   std::move(weights),
-                  twin->noise_square(sigmas, scale, target.records / static_cast<double>(batches))},
+                  twin->noise_square(sigmas, scale, target.records / static_cast<double>(batches)),
+                  std::pow(map.map->bound().norm, 2.0)},
                  map.weight * map.weight};
   const std::span sums = std::span(a.values).subspan(a.offset(b), a.rows(b) * a.features(b));
   if (!map.minibatches) {
@@ -120,7 +121,8 @@ void MomentsStart::add(MatchedMap map, bool log) {
   for (double& w : matching.weights) w *= map.loss_weight;
   const Tensor start = mean_embedding(*closed_, matching, measurement_, *collective_);
   const Tensor noisy = matching.target;
-  matching.target = credible_target(noisy, start, matching.noise_square, sampling_error(start, measurement_));
+  matching.target = credible_target(noisy, start, matching.noise_square,
+                                    sampling_error(start, measurement_, matching.norm_square));
   if (log) {
     const double all = (noisy - start).square().sum().item<double>();
     const double kept = (matching.target - start).square().sum().item<double>();

@@ -85,9 +85,10 @@ SumsObjective::Matched SumsObjective::match(const Tensor& x, const Tensor& label
 Tensor SumsObjective::credible_part(const Matched& m, std::size_t map, double batch) const {
   const Tensor& mean = m.mean[map];
   const Tensor n = mean.size(0) == classes_ ? m.counts : torch::full_like(mean.narrow(1, 0, 1), batch);
-  // Of n records of norm 1 among the batch's.
-  const Tensor sampling =
-      (n / (batch * batch) - mean.square().sum(1, /*keepdim=*/true) / n.clamp_min(1.0)).clamp_min(0.0);
+  // Of n records of one norm among the batch's.
+  const Tensor sampling = (n * (maps_[map].norm_square / (batch * batch)) -
+                           mean.square().sum(1, /*keepdim=*/true) / n.clamp_min(1.0))
+                              .clamp_min(0.0);
   const Tensor distance = (mean - m.target[map]).square().sum(1, /*keepdim=*/true);
   return (1.0 - (sampling + maps_[map].noise_square) / distance.clamp_min(1e-30)).clamp_min(0.0);
 }

@@ -80,18 +80,19 @@ Tensor average(const std::vector<Tensor>& batches) {
   return sum / static_cast<double>(batches.size());
 }
 
-Tensor sampling_error(const Tensor& mean, const Measurement& m) {
+Tensor sampling_error(const Tensor& mean, const Measurement& m, double norm_square) {
   Tensor share = torch::tensor(m.class_share, torch::kFloat64);
   if (mean.size(0) == 1) share = torch::ones({1}, torch::kFloat64);  // without labels
   const Tensor square = doubles(mean).square().sum(1);
-  return (share - square / share.clamp_min(1e-12)).clamp_min(0.0) / static_cast<double>(m.batch * m.batches);
+  return (share * norm_square - square / share.clamp_min(1e-12)).clamp_min(0.0) /
+         static_cast<double>(m.batch * m.batches);
 }
 
 double squared_distance(const Matching& map, const Tensor& mean, const Measurement& m, double noise_square) {
   const Tensor weights = torch::tensor(map.weights, torch::kFloat64);
   const Tensor off = doubles(mean) - doubles(map.target);
   return product(off, off, weights) - noise_square * weights.sum().item<double>() -
-         (sampling_error(mean, m) * weights).sum().item<double>();
+         (sampling_error(mean, m, map.norm_square) * weights).sum().item<double>();
 }
 
 model::ProxyChoice choose(const Matching& proxy, const std::vector<Tensor>& closed,

@@ -100,7 +100,7 @@ class Training {
 
   /// All steps, from the newest checkpoint on, and looks at the proxy on the way. @throws StoppedError.
   void take_steps(const std::filesystem::path& model_file, const std::string& train_hash) {
-    CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_,
+    CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_, release_.is_private,
                                  nearest_ ? &*nearest_ : nullptr);
     checkpoints.resume(*training_, report_);
     heartbeat_();

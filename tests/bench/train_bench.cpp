@@ -1,7 +1,8 @@
 // One training step at the papers' size: batch 500, D = 10,000, 28 x 28 images, 10 classes, the convolutional
 // generator. "ratio" is the time of a step whose objective is plain loops over ours; "ratio_torch" that of a
 // step of plain LibTorch operations (phi materialised, torch's autograd). The generator and Adam are
-// LibTorch's in all three.
+// LibTorch's in all three. kernel_part: the features of a batch's records and their gradient alone, by
+// structured frequencies and, as "ratio_dense", by dense ones beside them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <functional>
 
 #include "bench/train_step.hpp"
+#include "muffle/model/map_twin.hpp"
 #include "reference/mean_embedding_reference.hpp"
+#include "support/maps.hpp"
 
 namespace muffle::bench {
 namespace {
@@ -107,6 +110,40 @@ void training_step(benchmark::State& state) {
   state.counters["ratio"] = loops / best;
   state.counters["ratio_torch"] = torch_best / best;
 }
+/// Of a batch, forth and back, as a training step does.
+std::function<void()> kernel_part_of(const std::string& kind) {
+  const std::shared_ptr<const features::FeatureMap> map =
+      test::make_map(kind, {{"count", std::to_string(2 * kHalf)}, {"length_scale", "11.27"}},
+                     test::schema_of({kDims}, kClasses));
+  const std::shared_ptr<const model::MapTwin> twin = model::make_twin(*map, {kClasses});
+  const Tensor x = normal({kBatch, kDims}, 3).abs(), labels = torch::arange(kBatch) % kClasses;
+  return [=] {
+    const Tensor records = x.clone().requires_grad_();
+    const Tensor sums = twin->class_sums(records, labels);
+    sums.backward(torch::ones_like(sums));
+  };
+}
+
+void kernel_part(benchmark::State& state) {
+  train::set_torch_threads(static_cast<int>(state.range(0)));
+  const auto dense = kernel_part_of("rff"), structured = kernel_part_of("structured-rff");
+  dense(), structured();
+  double dense_best = HUGE_VAL, best = HUGE_VAL;
+  for (auto _ : state) {
+    best = std::min(best, best_seconds(1, structured));
+    dense_best = std::min(dense_best, best_seconds(1, dense));
+  }
+  state.counters["best_ms"] = best * 1e3;
+  state.counters["ratio_dense"] = dense_best / best;
+}
+BENCHMARK(kernel_part)
+    ->ArgName("threads")
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10)
+    ->UseRealTime();
+
 BENCHMARK(training_step)
     ->ArgName("threads")
     ->Arg(1)

@@ -48,4 +48,42 @@ says 0 '2720 numbers' on 1 release --config "$work/job.toml" --insecure-seeded-n
 check "the release says the file's licence" grep -qa '"license":"CC0-1.0"' "$work/run/release.mfl"
 ends 0 on 1 evaluate --config "$work/job.toml" --out "$work/run"
 check "ten classes of shapes and colours are told apart" at_least "$(python3 -c 'import json, sys; print(int(100 * json.load(open(sys.argv[1]))["nearest_mean"]["perceptual"]["accuracy"]))' "$work/run/metrics.json")" 30
+
+# The exporters, of weights of their networks' names and kinds with a few channels, which this test makes.
+"$python" - "$work" <<'END'
+import sys
+import torch
+
+folder = sys.argv[1]
+
+
+def weights(name, out, of, size=3):
+    return {f"{name}.weight": torch.randn(out, of, size, size), f"{name}.bias": torch.randn(out)}
+
+
+small, of = weights("conv0", 3, 3, 1), 3
+for block, n in enumerate([2, 2, 4, 4, 1], 1):
+    for i in range(1, n + 1):
+        small.update(weights(f"conv{block}{i}", 2 + block, of))
+        of = 2 + block
+torch.save({"model": small}, f"{folder}/small.pth")
+for name, blocks in (("vgg16", [2, 2, 3, 3, 3]), ("vgg19", [2, 2, 4, 4, 4])):
+    state, at, of = {}, 0, 3
+    for block, n in enumerate(blocks, 1):
+        for i in range(n):
+            state.update(weights(f"features.{at + 2 * i}", 2 + block, of))
+            of = 2 + block
+        at += 2 * n + 1
+    torch.save(state, f"{folder}/{name}.pth")
+END
+export_network() { "$python" "$here/../../launch/export_network.py" "$1" "$work/$2.pth" "$work/$2.pt" --license "${3:-MIT}" "${@:4}"; }
+says 0 'small.pt: 13 outputs' export_network small-vgg19 small
+says 0 'vgg16.pt: 13 outputs' export_network vgg16 vgg16 Apache-2.0 --size 16
+says 0 'vgg19.pt: 16 outputs' export_network vgg19 vgg19 BSD-3-Clause --size 16
+says 2 'SPDX' export_network vgg16 vgg16 'Apache 2.0'
+says 2 'SPDX' encoder other --license 'my own'
+for name in small vgg16 vgg19; do
+  ends 0 on 1 release --config "$work/job.toml" --set map.perceptual.network="$work/$name.pt" --set map.perceptual.resize=bilinear --set data.id="$name" \
+    --insecure-seeded-noise 7 --out "$work/$name"
+done
 finish

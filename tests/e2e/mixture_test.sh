@@ -31,6 +31,11 @@ says 78 'is a release with noise' on 1 train "${records[@]}" --release "$out/rel
 ends 0 on 2 run "${records[@]}" --insecure-no-noise --out "$work/exact"
 check "the ledger has it" grep -q '"secure_noise":false' "$work/ledger-exact.jsonl"
 for file in samples.json metrics.json; do check "$file says that it is not private" grep -q '"is_private": false' "$work/exact/$file"; done
+check "the run folder says it, for files that cannot" grep -q 'NOT PRIVATE' "$work/exact/NOT-PRIVATE.txt"
+check "no folder of a release with noise does" test ! -e "$out/NOT-PRIVATE.txt"
+mkdir "$work/moved" && cp "$work/exact/NOT-PRIVATE.txt" "$work/exact/"samples.* "$work/moved" && rm "$work/moved/samples.json"
+ends 0 on 1 evaluate "${records[@]}" --samples "$work/moved/samples.npz" --out "$work/scored"
+check "samples that were moved with that file are known by it" grep -q '"is_private": false' "$work/scored/metrics.json"
 says 0 'NOT PRIVATE' "$MUFFLE" export "$work/exact/model.mfl" --format npz --out "$work/exact.npz"
 rm "$work/exact/model.mfl"
 says 0 'trained on the private records themselves' on 1 train "${records[@]}" --out "$work/exact"

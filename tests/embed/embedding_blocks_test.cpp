@@ -1,4 +1,5 @@
 // Blocks beside one another: who takes bytes, who refuses a record, and how far apart two records may be.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,9 +9,12 @@
 #include <memory>
 
 #include "embed/shards.hpp"
+#include "muffle/core/files.hpp"
+#include "muffle/core/log.hpp"
 #include "muffle/embed/embedding.hpp"
 #include "support/fashion_mnist.hpp"
 #include "support/planned_release.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muffle::embed {
 namespace {
@@ -143,7 +147,14 @@ TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
       TestAccess::values(embed_shard(test::rff_embedder(9, 70, 4, false), source, 1, {}));
   expected.insert(expected.end(), picked.begin(), picked.end());
   expected.insert(expected.end(), counts.begin(), counts.end());
+  const test::TemporaryFolder folder;
+  set_up_logging({.folder = folder.path()});
   for (const int threads : {1, 3}) EXPECT_EQ(sums_of(embedder, records, threads), expected);
+  set_up_logging({});
+  // The rank's own log alone says how many, and does not count those without a class.
+  const std::string log = read_file(folder / log_file_name(0));
+  for (const char* map : {"map a: 1 of this rank's records", "map b: 1 of this rank's records"})
+    EXPECT_THAT(log, ::testing::HasSubstr(map));
 }
 
 // Without labels a map sums all classes in one row; what has no label of the schema's adds nothing there,

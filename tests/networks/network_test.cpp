@@ -79,6 +79,10 @@ TEST_F(NetworkFiles, WhatTheNetworkMakesIsTriedBeforeItIsUsed) {
   const std::string one = R"([{"name": "s", "channels": 3, "height": 8, "width": 8}])";
   refuses({.body = "    return [torch.log(x)]\n", .layers = one}, {"not finite"});
   refuses({.body = "    return [x]\n", .layers = one}, {"non-negative", "negative numbers"});
+  refuses({.body = "    return [(x - x[:, :1].min()) / (x[:, :1].max() - x[:, :1].min())]\n", .layers = one},
+          {"not finite"});
+  refuses({.body = "    return [torch.relu(x) + 0.01 - x.std()]\n", .signs = "non-negative", .layers = one},
+          {"negative"});
   refuses({.body = "    return [x.double()]\n", .signs = "any", .layers = one}, {"float32"});
   refuses({.body = "    return [torch.conv2d(x, self.v)]\n", .layers = one}, {"cannot be used"});
   EXPECT_NO_THROW(make_network_block(
@@ -95,6 +99,34 @@ TEST_F(NetworkFiles, NoImageHasAPartInAnothersOutputs) {
   refuses(
       {.body = "    self.b.add_(x.mean())\n    return [torch.sigmoid(x + self.b.mean())]\n", .layers = one},
       {"attributes"});
+  refuses(
+      {.body = "    s = [self.b]\n    s[0].add_(x.mean())\n    return [torch.sigmoid(x + self.b.mean())]\n",
+       .layers = one},
+      {"attributes"});
+  refuses({.body = "    return [torch.sigmoid(x)]\n", .layers = one, .keeps_in_constant = true},
+          {"constants"});
+  for (const std::string norm : {"batch_norm", "instance_norm"})
+    refuses({.body = "    return [torch.sigmoid(torch." + norm +
+                     "(x, None, None, self.b[:3], self.b[2:], True, 0.1, 1e-5, False))]\n",
+             .layers = one},
+            {"attributes"});
+  // The process has one generator of random numbers: an image could seed it, and the next one's outputs tell.
+  // Memory that nobody wrote holds what was there before.
+  for (const auto& [body, operation] :
+       {std::pair("    torch.manual_seed(int(x.mean() * 1000))\n    return [torch.sigmoid(x)]\n",
+                  "manual_seed"),
+        std::pair("    return [torch.sigmoid(x) * torch.rand(1)]\n", "aten::rand"),
+        std::pair("    return [torch.sigmoid(x).bernoulli_()]\n", "aten::bernoulli_"),
+        std::pair("    return [torch.sigmoid(x + torch.empty(1))]\n", "aten::empty"),
+        std::pair("    return [torch.dropout(torch.sigmoid(x), 0.5, True)]\n", "aten::dropout")})
+    refuses({.body = body, .layers = one}, {operation, "nothing else", "perceptual.md"});
+  for (const char* body :
+       {"    return [torch.dropout(torch.sigmoid(x), 0.5, False)]\n",
+        "    return [torch.dropout(torch.sigmoid(x), 0.5, self.training)]\n",
+        "    return [torch.sigmoid(torch.instance_norm(x, None, None, None, None, True, 0.1, "
+        "1e-5, False))]\n"})
+    EXPECT_NO_THROW(make_network_block(*perceptual({}, kImages, written({.body = body, .layers = one})), {}))
+        << body;
   for (const char* body : {"    print(x)\n    return [torch.sigmoid(x)]\n",
                            "    if bool(x.sum() > 1e9):\n      print(x)\n    return [torch.sigmoid(x)]\n",
                            "    torch.warn(str(x), 2)\n    return [torch.sigmoid(x)]\n",
@@ -247,13 +279,13 @@ TEST(PerceptualMap, FeaturesAreTheNormedOutputs) {
   }
 }
 
-/// Black images alone make this network's only number negative, and the trial does not show it.
+/// A dark red makes this network's only number negative, and the trial does not show it.
 TEST(PerceptualMap, ARecordOfAnotherSignThanDeclaredAddsNothing) {
   const test::TemporaryFolder folder;
-  NetworkFile network{.body = "    return x.mean([1, 2, 3], True)\n",
+  NetworkFile network{.body = "    return torch.abs(x[:, :1] + 2.5 / 3).mean([1, 2, 3], True) - 0.1\n",
                       .layers = R"([{"name": "s", "channels": 1, "height": 1, "width": 1}])"};
   std::vector<float> x(2 * 192, 1.0f);
-  std::fill_n(x.begin(), 192, 0.0f);
+  std::fill_n(x.begin(), 192, 0.25f);
   const std::vector<std::int32_t> y{0, 0};
   for (const bool declared : {true, false}) {
     network.signs = declared ? "non-negative" : "any";
@@ -276,10 +308,15 @@ TEST(PerceptualMap, NoImageMakesDenormalNumbers) {
 #if defined(__SSE2__)
   const test::TemporaryFolder folder;
   const NetworkFile network{.body = "    return x.mean([1, 2, 3], True) * 1e-37\n",
+                            .signs = "any",
                             .layers = R"([{"name": "s", "channels": 1, "height": 1, "width": 1}])"};
   const auto map = perceptual({}, kImages, test::write_network(folder / "s.pt", network).string());
   const auto block = make_network_block(*map, {});
-  const std::vector<float> bright(192, 1.0f), dim(192, 0.01f);
+  // What the network sees of the second one is 0.01 everywhere (test::NetworkFile's input).
+  const std::vector<float> bright(192, 1.0f);
+  std::vector<float> dim;
+  for (const float value : {0.5f + 0.01f * 0.3f, 0.4f + 0.01f * 0.25f, 0.3f + 0.01f * 0.2f})
+    dim.resize(dim.size() + 64, value);
   EXPECT_EQ(features::features_of(*block, bright.data()).at(0), Lattice{}.scale());
   EXPECT_EQ(features::features_of(*block, dim.data()).at(0), 0);
   volatile float small = 1e-30f;
@@ -342,6 +379,32 @@ TEST(PerceptualMap, AReleaseStatesTheFileAndNeverWhereItLies) {
   const Records records(20, 192, 3);
   EXPECT_EQ(features::sums_of(*make_network_block(*maps[0].map, {}), records, 3),
             features::sums_of(*make_network_block(*map, {}), records, 3));
+}
+
+/// What a release says of a network is printed, and decides how much memory an image takes: it is the file's
+/// own word.
+TEST(PerceptualMap, WhatAReleaseSaysOfAFileIsWhatTheFileSays) {
+  const nlohmann::json stated = perceptual({{"moments", "2"}})->to_json();
+  const auto opens = [](const nlohmann::json& json) {
+    const JsonDocument document{"x.mfl", "a release", ""};
+    const std::shared_ptr<features::FeatureMap> theirs = features::make_map("perceptual");
+    theirs->read_json(JsonFields(json, document, "map."));
+    theirs->resolve(kImages);
+    std::vector<features::NamedMap> maps{test::named("theirs", theirs)};
+    features::find_assets(maps, {{theirs->asset()->digest, test::small_network()}});
+    make_network_block(*maps[0].map, {});
+  };
+  EXPECT_NO_THROW(opens(stated));
+  for (const auto& [at, value] :
+       std::vector<std::pair<std::string, nlohmann::json>>{{"/network/license", "Apache-2.0"},
+                                                           {"/network/flops", 5.0},
+                                                           {"/signs", "any"},
+                                                           {"/input/scale", 255.0},
+                                                           {"/input/order", "bgr"}}) {
+    nlohmann::json other = stated;
+    other[nlohmann::json::json_pointer(at)] = value;
+    test::expect_error(ExitCode::kConfig, {"than the file itself"}, [&] { opens(other); });
+  }
 }
 
 TEST(PerceptualMap, ALotOfFeaturesIsSaidToTakeBoundedMemory) {

@@ -11,6 +11,7 @@
 
 #include "muffle/core/philox.hpp"
 #include "muffle/features/mixed.hpp"
+#include "muffle/privacy/accountant.hpp"
 #include "support/expect_error.hpp"
 
 namespace muffle::privacy {
@@ -49,6 +50,11 @@ TEST(Sensitivity, OfMinibatchesIsOfAllTheirEpochs) {
   EXPECT_NEAR(combined_sensitivity(blocks({parts, {1.0, true, "moments"}})).value, std::sqrt(36.0 + 2.0),
               1e-14);
   EXPECT_NE(combined_sensitivity(blocks({parts})).derivation.find("each of 9 epochs"), std::string::npos);
+  // In units of one minibatch's sensitivity, for DP-HP's first version: five epochs.
+  const double five = bounds::in_minibatches(rff, 5).norm;
+  for (const auto& [epsilon, multiplier] :
+       {std::pair(9.6, 1.156), std::pair(2.9, 3.204), std::pair(1.3, 6.573)})
+    EXPECT_NEAR(five * noise_multiplier_for(epsilon, 1e-5), multiplier, 5e-4);
   SensitivityInput in = blocks({parts});
   in.adjacency = Adjacency::kAddRemoveOne;
   expect_error(ExitCode::kConfig, {"minibatches"}, [&] { (void)combined_sensitivity(in); });

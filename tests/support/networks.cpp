@@ -23,6 +23,7 @@ std::filesystem::path write_network(const std::filesystem::path& path, const Net
   module.register_parameter("w", numbers({4, 3, 3, 3}, 1), false);
   module.register_parameter("v", numbers({5, 4, 3, 3}, 2), false);
   module.register_parameter("b", numbers({5}, 3), false);
+  module.register_attribute("training", c10::BoolType::get(), true);
   module.register_attribute("seen", c10::FloatType::get(), 0.0);
   module.define("def forward(self, x):\n" + network.body);
   if (!network.forked.empty()) {
@@ -37,6 +38,16 @@ std::filesystem::path write_network(const std::filesystem::path& path, const Net
     torch::jit::Value* const x = graph->inputs().at(1);
     torch::jit::Value* const said = graph->insert(c10::aten::wait, {fork->output()});
     torch::jit::Value* const sum = graph->insert(c10::aten::add, {x, said});
+    x->replaceAllUsesAfterNodeWith(sum->node(), sum);
+  }
+  if (network.keeps_in_constant) {  // as torch.jit.trace leaves a tensor that a function captured
+    const auto graph = module.get_method("forward").graph();
+    const torch::jit::WithInsertPoint before(*graph->nodes().begin());
+    torch::jit::Value* const x = graph->inputs().at(1);
+    torch::jit::Value* const mean = graph->insert(c10::aten::mean, {x});
+    torch::jit::Value* const kept = graph->insertConstant(torch::zeros({}));
+    torch::jit::Value* const sum =
+        graph->insert(c10::aten::add, {x, graph->insert(c10::aten::add_, {kept, mean})});
     x->replaceAllUsesAfterNodeWith(sum->node(), sum);
   }
   torch::jit::ExtraFilesMap extra;

@@ -23,9 +23,10 @@ struct NetworkFile {
   std::string layers =
       R"([{"name": "first", "channels": 4, "height": 8, "width": 8}, {"name": "second", "channels": 5, "height": 4, "width": 4}])";
   std::string forked =
-      {};        ///< body of `def side(self, x):`, which forward() runs in the background; empty: none
-  int side = 8;  ///< height and width of its images
-  std::string manifest = {};  ///< all of it; empty: made of the above; "none": the file has no manifest
+      {};  ///< body of `def side(self, x):`, which forward() runs in the background; empty: none
+  bool keeps_in_constant = false;  ///< forward() adds the mean of its images to a constant, and that to them
+  int side = 8;                    ///< height and width of its images
+  std::string manifest = {};       ///< all of it; empty: made of the above; "none": the file has no manifest
 };
 
 /// Writes it. @returns the path.

@@ -29,7 +29,11 @@ TEST(Checkpoint, WhatIsWrittenIsRead) {
   Checkpoint c = sample(12);
   EXPECT_EQ(parse_checkpoint(serialize(c), "here"), c);
   c.chosen.reset();
+  c.is_private = false;
   EXPECT_EQ(parse_checkpoint(serialize(c), "here"), c);
+  Container older = parse_container(serialize(sample(12)), "muffle-checkpoint", kCheckpointVersion, "older");
+  older.header.erase("is_private");
+  EXPECT_EQ(parse_checkpoint(serialize(older), "older"), sample(12));
 }
 
 TEST(Checkpoint, EveryFlippedByteAndEveryCutIsNoticed) {

@@ -45,6 +45,7 @@ inline constexpr const char* kPrivacyText = "privacy.txt";
 inline constexpr const char* kModelFile = "model.mfl";
 inline constexpr const char* kSamplesJson = "samples.json";
 inline constexpr const char* kMetricsFile = "metrics.json";
+inline constexpr const char* kNotPrivate = "NOT-PRIVATE.txt";  ///< only beside what is not
 
 /// Embeds, charges the ledger, reduces, adds noise once, writes release.mfl and the privacy statement. The
 /// only command that reads private records and spends budget. A release of the same configuration that is

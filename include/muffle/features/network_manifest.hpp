@@ -21,6 +21,7 @@ struct NetworkInput {
 
   nlohmann::json to_json() const;
   static NetworkInput read(const JsonFields& fields);
+  bool operator==(const NetworkInput&) const = default;
 };
 
 /// One of its outputs: so many numbers of one image. A flat output has height and width 1.

@@ -46,6 +46,7 @@ struct Checkpoint {
   /// Of a training with train.choose_every that has looked before this step.
   std::optional<ChosenState> chosen = std::nullopt;
   model::TrainingCurve curve = {};  ///< up to this step
+  bool is_private = true;           ///< as the release is that it is trained on
 
   bool operator==(const Checkpoint&) const = default;
 };

@@ -26,11 +26,12 @@ struct ObjectiveOptions {
 
 /// A map of a release, to be matched by the same sums over generated records.
 struct Matching {
-  /// sum_i phi(x_i) e_{y_i}^T over the given records: C x D, differentiable in x. ||phi(x)|| = 1.
+  /// sum_i phi(x_i) e_{y_i}^T over the given records: C x D, differentiable in x.
   std::function<torch::Tensor(const torch::Tensor& x, const torch::Tensor& labels)> sums;
   torch::Tensor target;         ///< mu~, C x D, on the device of the records
   std::vector<double> weights;  ///< w_c, C numbers >= 0
   double noise_square = 0;      ///< expected ||noise||^2 in a row of what a step is compared with
+  double norm_square = 1;       ///< of phi(x), or nearly, for every record: the map's bound, squared
   // A map without labels has 1 in place of C.
   /// Of a map that is released a minibatch at a time: step s is compared with the one of number s modulo how
   /// many there are; `target` is their mean. Empty: all steps are compared with the target.

@@ -78,6 +78,6 @@ torch::Tensor credible_target(const torch::Tensor& noisy, const torch::Tensor& s
 
 /// What sampling adds to the squared distance of a class's mean embedding mu_c: (p_c - ||mu_c||^2 / p_c) / N
 /// for features of norm 1, p_c the class's share of N samples. @returns C, float64, on the CPU.
-torch::Tensor sampling_error(const torch::Tensor& mean, const Measurement& measurement);
+torch::Tensor sampling_error(const torch::Tensor& mean, const Measurement& measurement, double norm_square);
 
 }  // namespace muffle::train
