@@ -69,47 +69,48 @@ const std::set<std::string>& pure_operations() {
       "prim::Constant prim::GetAttr prim::ListConstruct prim::ListUnpack prim::TupleConstruct "
       "prim::TupleUnpack prim::TupleIndex prim::TupleSlice prim::DictConstruct prim::If prim::Loop "
       "prim::RaiseException prim::Uninitialized prim::NumToTensor prim::ImplicitTensorToNum "
-      "prim::unchecked_cast prim::unchecked_unwrap_optional prim::ConstantChunk prim::isinstance prim::dtype "
-      "prim::device prim::is_cuda prim::min prim::max "
+      "prim::unchecked_cast prim::unchecked_unwrap_optional prim::ConstantChunk prim::isinstance "
+      "prim::dtype prim::device prim::is_cuda prim::min prim::max "
       "aten::Bool aten::Float aten::FloatImplicit aten::Int aten::IntImplicit aten::ScalarImplicit "
-      "aten::__and__ aten::__contains__ aten::__derive_index aten::__getitem__ aten::__is__ aten::__isnot__ "
-      "aten::__not__ aten::__or__ aten::__range_length aten::_set_item aten::append aten::dim aten::extend "
-      "aten::floordiv aten::format aten::insert aten::is_contiguous aten::is_floating_point aten::item "
-      "aten::items aten::keys aten::len aten::list aten::numel aten::size aten::str aten::stride "
-      "aten::values "
-      "aten::_convolution aten::abs aten::acos aten::adaptive_avg_pool1d aten::adaptive_avg_pool2d "
-      "aten::adaptive_max_pool2d aten::add aten::addcdiv aten::addcmul aten::addmm aten::all "
-      "aten::alpha_dropout aten::amax aten::amin aten::any aten::arange aten::argmax aten::argmin aten::asin "
-      "aten::atan aten::atan2 aten::avg_pool1d aten::avg_pool2d aten::baddbmm aten::batch_norm aten::bmm "
-      "aten::broadcast_to aten::cat aten::ceil aten::celu aten::channel_shuffle aten::chunk aten::clamp "
-      "aten::clamp_max aten::clamp_min aten::clone aten::concat aten::constant_pad_nd aten::contiguous "
-      "aten::conv1d aten::conv2d aten::conv_transpose2d aten::copy aten::cos aten::cosh "
+      "aten::__and__ aten::__contains__ aten::__derive_index aten::__getitem__ aten::__is__ "
+      "aten::__isnot__ aten::__not__ aten::__or__ aten::__range_length aten::_set_item aten::append "
+      "aten::dim aten::extend aten::floordiv aten::format aten::insert aten::is_contiguous "
+      "aten::is_floating_point aten::item aten::items aten::keys aten::len aten::list aten::numel "
+      "aten::size aten::str aten::stride aten::values "
+      "aten::_convolution aten::_convolution_mode aten::_native_multi_head_attention "
+      "aten::_transformer_encoder_layer_fwd aten::_upsample_bilinear2d_aa aten::abs aten::acos "
+      "aten::adaptive_avg_pool1d aten::adaptive_avg_pool2d aten::adaptive_max_pool2d aten::add "
+      "aten::addcdiv aten::addcmul aten::addmm aten::all aten::alpha_dropout aten::amax aten::amin "
+      "aten::any aten::arange aten::argmax aten::argmin aten::asin aten::atan aten::atan2 "
+      "aten::avg_pool1d aten::avg_pool2d aten::baddbmm aten::batch_norm aten::bmm aten::broadcast_to "
+      "aten::cat aten::ceil aten::celu aten::channel_shuffle aten::chunk aten::clamp aten::clamp_max "
+      "aten::clamp_min aten::clone aten::concat aten::constant_pad_nd aten::contiguous aten::conv1d "
+      "aten::conv2d aten::conv_transpose2d aten::convolution aten::copy aten::cos aten::cosh "
       "aten::cosine_similarity aten::cumprod aten::cumsum aten::detach aten::diagonal aten::div aten::dot "
       "aten::dropout aten::einsum aten::elu aten::embedding aten::eq aten::erf aten::exp aten::expand "
       "aten::expand_as aten::expm1 aten::eye aten::feature_dropout aten::fill aten::flatten aten::flip "
-      "aten::floor aten::floor_divide aten::fmod aten::frac aten::frobenius_norm aten::full aten::full_like "
-      "aten::gather aten::ge aten::gelu aten::glu aten::grid_sampler aten::group_norm aten::gt "
-      "aten::hardshrink aten::hardsigmoid aten::hardswish aten::hardtanh aten::im2col aten::index "
-      "aten::index_select aten::instance_norm aten::isfinite aten::isinf aten::isnan aten::layer_norm "
-      "aten::le "
-      "aten::leaky_relu aten::lerp aten::linalg_norm aten::linalg_vector_norm aten::linear aten::linspace "
-      "aten::log aten::log10 aten::log1p aten::log2 aten::log_sigmoid aten::log_softmax aten::logical_and "
-      "aten::logical_not aten::logical_or aten::logsumexp aten::lt aten::masked_fill aten::matmul aten::max "
-      "aten::max_pool1d aten::max_pool2d aten::mean aten::median aten::meshgrid aten::min aten::mish "
-      "aten::mm "
-      "aten::movedim aten::mul aten::mv aten::narrow aten::ne aten::neg aten::norm aten::one_hot aten::ones "
-      "aten::ones_like aten::pad aten::permute aten::pixel_shuffle aten::pixel_unshuffle aten::pow "
-      "aten::prelu "
-      "aten::prod aten::reciprocal aten::reflection_pad1d aten::reflection_pad2d aten::relu aten::relu6 "
-      "aten::remainder aten::repeat aten::repeat_interleave aten::replication_pad1d aten::replication_pad2d "
-      "aten::reshape aten::roll aten::rot90 aten::round aten::rsqrt aten::rsub aten::select aten::selu "
-      "aten::sigmoid aten::sign aten::silu aten::sin aten::sinh aten::slice aten::softmax aten::softplus "
-      "aten::softshrink aten::sort aten::split aten::split_with_sizes aten::sqrt aten::square aten::squeeze "
-      "aten::stack aten::std aten::std_mean aten::sub aten::sum aten::t aten::tan aten::tanh aten::tensor "
-      "aten::tensor_split aten::tensordot aten::threshold aten::tile aten::to aten::topk aten::transpose "
-      "aten::tril aten::triu aten::type_as aten::unbind aten::unflatten aten::unfold aten::unsqueeze "
-      "aten::upsample_bicubic2d aten::upsample_bilinear2d aten::upsample_nearest2d aten::var aten::var_mean "
-      "aten::view aten::view_as aten::where aten::zero aten::zeros aten::zeros_like");
+      "aten::floor aten::floor_divide aten::fmod aten::frac aten::frobenius_norm aten::full "
+      "aten::full_like aten::gather aten::ge aten::gelu aten::glu aten::grid_sampler aten::group_norm "
+      "aten::gt aten::hardshrink aten::hardsigmoid aten::hardswish aten::hardtanh aten::im2col "
+      "aten::index aten::index_select aten::instance_norm aten::isfinite aten::isinf aten::isnan "
+      "aten::layer_norm aten::le aten::leaky_relu aten::lerp aten::linalg_norm aten::linalg_vector_norm "
+      "aten::linear aten::linspace aten::log aten::log10 aten::log1p aten::log2 aten::log_sigmoid "
+      "aten::log_softmax aten::logical_and aten::logical_not aten::logical_or aten::logsumexp aten::lt "
+      "aten::masked_fill aten::matmul aten::max aten::max_pool1d aten::max_pool2d aten::mean aten::median "
+      "aten::meshgrid aten::min aten::mish aten::mm aten::movedim aten::mul aten::mv aten::narrow "
+      "aten::ne aten::neg aten::norm aten::one_hot aten::ones aten::ones_like aten::pad aten::permute "
+      "aten::pixel_shuffle aten::pixel_unshuffle aten::pow aten::prelu aten::prod aten::reciprocal "
+      "aten::reflection_pad1d aten::reflection_pad2d aten::relu aten::relu6 aten::remainder aten::repeat "
+      "aten::repeat_interleave aten::replication_pad1d aten::replication_pad2d aten::reshape aten::roll "
+      "aten::rot90 aten::round aten::rsqrt aten::rsub aten::scaled_dot_product_attention aten::select "
+      "aten::selu aten::sigmoid aten::sign aten::silu aten::sin aten::sinh aten::slice aten::softmax "
+      "aten::softplus aten::softshrink aten::sort aten::split aten::split_with_sizes aten::sqrt "
+      "aten::square aten::squeeze aten::stack aten::std aten::std_mean aten::sub aten::sum aten::t "
+      "aten::tan aten::tanh aten::tensor aten::tensor_split aten::tensordot aten::threshold aten::tile "
+      "aten::to aten::topk aten::transpose aten::tril aten::triu aten::type_as aten::unbind "
+      "aten::unflatten aten::unfold aten::unsqueeze aten::upsample_bicubic2d aten::upsample_bilinear2d "
+      "aten::upsample_nearest2d aten::var aten::var_mean aten::view aten::view_as aten::where aten::zero "
+      "aten::zeros aten::zeros_like");
   return known;
 }
 
@@ -127,7 +128,12 @@ std::optional<bool> known_flag(const Value& value) {
 
 /// A dropout that is not known to be switched off draws random numbers.
 bool draws(const Node& node) {
-  return operation(node).ends_with("dropout") && known_flag(*node.namedInput("train")) != false;
+  const std::string name = operation(node);
+  if (name == "aten::scaled_dot_product_attention") {
+    const auto share = torch::jit::toIValue(node.namedInput("dropout_p"));
+    return !share || !share->isDouble() || share->toDouble() != 0.0;
+  }
+  return name.ends_with("dropout") && known_flag(*node.namedInput("train")) != false;
 }
 
 bool one_by_one(const Node& node) {

@@ -182,19 +182,22 @@ TEST_F(FrechetDistanceTest, WhatItCannotLookAtIsSaidBeforeAnythingIsDone) {
 }
 
 TEST_F(FrechetDistanceTest, WhatTheNetworkSaysOfAnImageIsNotShown) {
-  // Of public images it makes numbers; of a dark one it fails, and its words would tell of the image.
-  test::NetworkFile fails{
-      .body = "    assert bool(x.max() > 0.0), \"SECRET\"\n    return [torch.sigmoid(x)]\n",
-      .layers = R"([{"name": "s", "channels": 3, "height": 8, "width": 8}])"};
+  // Of public images it makes numbers; of a dark red one it fails, and its words would tell of the image.
+  test::NetworkFile fails{.body =
+                              "    assert bool(torch.abs(x[:, :1] + 2.5 / 3).mean() > 0.1), \"SECRET\"\n    "
+                              "return [torch.sigmoid(x)]\n",
+                          .layers = R"([{"name": "s", "channels": 3, "height": 8, "width": 8}])"};
   set("network", test::write_network(folder_ / "fails.pt", fails).string());
   schema::Records dark = noise_images(20, 2);
-  dark.bytes.assign(dark.bytes.size(), 0);
+  dark.bytes.assign(dark.bytes.size(), 64);
   test::write_records(folder_ / "test-images.idx", dark);
   const std::string message =
       test::expect_error(ExitCode::kConfig, {"fails on an image"}, [&] { score(noise_images(20, 3)); });
   EXPECT_EQ(message.find("SECRET"), std::string::npos);
   test::write_network(folder_ / "nan.pt",
-                      {.body = "    return [torch.log(x + 1.65)]\n", .signs = "any", .layers = fails.layers});
+                      {.body = "    return [x * torch.log(torch.abs(x[:, :1] + 2.5 / 3).mean() - 0.1)]\n",
+                       .signs = "any",
+                       .layers = fails.layers});
   set("network", (folder_ / "nan.pt").string());
   test::expect_error(ExitCode::kData, {"not finite", "frechet_layers"}, [&] { score(noise_images(20, 3)); });
 }
