@@ -29,4 +29,24 @@ class StructuredRffMap : public FeatureMap, public GaussianFeatures {
   virtual StructuredFrequencies frequencies() const = 0;
 };
 
+/// x -> omega x and back by this processor's own kernels: O(D log d') for a record. For trainings on the CPU;
+/// public numbers. Immutable and thread-safe.
+class StructuredPhases {
+ public:
+  static constexpr std::size_t kRecords = 16;  ///< most at a time; fewer take as long
+
+  /// @param dims  numbers of a record, at most frequencies.size
+  StructuredPhases(StructuredFrequencies frequencies, std::size_t dims);
+  /// In turns. @param x  n x dims @param phases  n x frequencies, written
+  void phases(const float* x, std::size_t n, float* phases) const;
+  /// The gradient in x, of that in the phases (in turns). @param of_phases  n x frequencies @param x  n x
+  /// dims, written
+  void gradients(const float* of_phases, std::size_t n, float* x) const;
+
+ private:
+  StructuredFrequencies frequencies_;
+  std::size_t dims_;
+  std::vector<float> ones_, factors_;
+};
+
 }  // namespace muffle::features
