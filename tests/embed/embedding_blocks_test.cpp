@@ -148,7 +148,7 @@ TEST(EmbedShard, CountsGoByTheLabelWhateverTheBlocksTake) {
   expected.insert(expected.end(), picked.begin(), picked.end());
   expected.insert(expected.end(), counts.begin(), counts.end());
   const test::TemporaryFolder folder;
-  set_up_logging({.folder = folder.path()});
+  set_up_logging({.rank = 0, .host = "h", .folder = folder.path(), .verbosity = 0});
   for (const int threads : {1, 3}) EXPECT_EQ(sums_of(embedder, records, threads), expected);
   set_up_logging({});
   // The rank's own log alone says how many, and does not count those without a class.
