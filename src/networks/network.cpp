@@ -153,8 +153,9 @@ Network::Network(const PerceptualSpec& spec, const torch::TensorOptions& like) {
           "interface");
     if (keeps_state(opened->module))
       throw ConfigError(
-          "it changes its own attributes or constants while it runs, so that one image's outputs could "
-          "depend on another's");
+          "it changes its own attributes or constants while it runs, or may, so that one image's outputs "
+          "could depend on another's (batch norms of torch.jit.script may: export them by torch.jit.trace, "
+          "after eval())");
     if (tells(opened->module))
       throw ConfigError("it prints, warns or writes files while it runs, which would tell of records");
     if (const std::string unknown = unknown_operation(opened->module); !unknown.empty())
