@@ -211,8 +211,7 @@ void end_stage(const Context& context, Stage stage, const std::string& name,
     if (is_private()) return;
     constexpr const char* kWhy =
         "NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none (--insecure-no-noise). "
-        "Show it, and "
-        "what is made from it, to nobody who may not see the records.";
+        "Show it, and what is made from it, to nobody who may not see the records.";
     // Curves and samples have no place of their own to say it.
     write_file_atomically(context.out / kNotPrivate, fmt::format("What lies in this folder is {}\n", kWhy));
     spdlog::warn("{}: {} is {}", name, file.string(), kWhy);

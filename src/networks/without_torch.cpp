@@ -9,10 +9,8 @@ namespace {
 [[noreturn]] void refuse() {
   throw ConfigError(
       "the records are summed by a map that needs LibTorch, and this program was not passed on to the one "
-      "that has it: "
-      "name the map's kind in the configuration file, or use `muffle run`; at a site, start `muffle site "
-      "run` again, "
-      "for features.networks was changed since. Nothing was charged.");
+      "that has it: name the map's kind in the configuration file, or use `muffle run`; at a site, start "
+      "`muffle site run` again, for features.networks was changed since. Nothing was charged.");
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ model::ProxyChoice choose(const Matching& proxy, const std::vector<torch::Tensor
 torch::Tensor credible_target(const torch::Tensor& noisy, const torch::Tensor& start, double noise_square,
                               const torch::Tensor& error);
 
-/// What sampling adds to the squared distance of a class's mean embedding mu_c: (p_c - ||mu_c||^2 / p_c) / N
-/// for features of norm 1, p_c the class's share of N samples. @returns C, float64, on the CPU.
+/// What sampling adds to the squared distance of a class's mean embedding mu_c of features of norm b:
+/// (p_c b^2 - ||mu_c||^2 / p_c) / N, p_c the class's share of N samples. @returns C, float64, on the CPU.
+/// @param norm_square  b^2
 torch::Tensor sampling_error(const torch::Tensor& mean, const Measurement& measurement, double norm_square);
 
 }  // namespace muffle::train
