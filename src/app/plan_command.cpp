@@ -7,6 +7,7 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/process.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/features/stepped.hpp"
 #include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/plan_json.hpp"
 
@@ -185,10 +186,14 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
       c.plan.noise.sensitivity.value);
   const auto is_step = [&](std::size_t b) { return c.plan.maps[b].map->steps() != nullptr; };
   bool chosen = false;  // what some later round counts, and so how many numbers it has
-  for (std::size_t b = 0; b < c.plan.maps.size(); ++b) chosen |= c.plan.maps[b].round > 1 && !is_step(b);
+  bool stepped = false;
+  for (std::size_t b = 0; b < c.plan.maps.size(); ++b) {
+    chosen |= c.plan.maps[b].round > 1 && !is_step(b);
+    stepped |= is_step(b);
+  }
   out += fmt::format("  {}{} numbers are released\n", chosen ? "about " : "", c.plan.size());
   out += fmt::format("  the release plan is {}\n", release::plan_hash(c.plan));
-  if (const std::size_t rounds = c.plan.rounds(); rounds > privacy::kMostRoundsOfCounts)
+  if (const std::size_t rounds = c.plan.rounds(); stepped || rounds > privacy::kMostRoundsOfCounts)
     out += fmt::format("  in {} rounds, charged together before the first\n", rounds);
   else if (rounds > 1)
     out += fmt::format("  in {} rounds, with {:.2f} of mu^2 each, charged together before the first\n",
@@ -208,7 +213,8 @@ std::string as_text(const JobPlan& p, const Config& c, int ranks, int threads) {
     out += fmt::format("\nsignal and noise of the mean embedding, {:.0f} records\n", *p.records);
     for (std::size_t i = 0; i < p.maps.size(); ++i) {
       const release::MapForecast& b = p.maps[i];
-      if (is_step(i) && c.plan.maps[i].round > 1) continue;  // like the first round's
+      if (is_step(i) && c.plan.maps[i].round > c.plan.maps[i].map->steps()->first_round())
+        continue;  // like its first round's
       out += fmt::format(
           "  map {} ({} features, norm at most {})\n"
           "    noise            {:.3g} a number, {:.3g} a class, {:.3g} in all\n"

@@ -55,7 +55,7 @@ class DecoderStepBlock final : public Block {
         hidden_padded_(padded(hidden_, kernels_.lanes)),
         outputs_padded_(padded(outputs_, kernels_.lanes)),
         lattice_(lattice),
-        to_code_(1.0 / decoder_.lift->default_offset()),
+        to_code_(1.0 / decoder_.unit()),
         scale_(static_cast<double>(lattice.scale()) * kMargin),
         first_(inputs_ * hidden_padded_),
         second_(outputs_padded_ * hidden_padded_),
@@ -93,13 +93,12 @@ class DecoderStepBlock final : public Block {
   void run(const float* x, std::size_t n, DecoderWorkspace& s) const {
     std::array<const float*, kTile> records;
     for (std::size_t i = 0; i < n; ++i) records[i] = x + i * outputs_;
-    decoder_.lift->forward_all(std::span(records).first(n), s.code.data() + 1, inputs_);
-    const AffineLift& lift = *decoder_.lift->affine();
+    decoder_.encode(std::span(records).first(n), s.code.data() + 1, inputs_);
     std::fill(s.error.begin(), s.error.end(), 0.0);
     for (std::size_t i = 0; i < n; ++i) {
       double* const z = s.code.data() + i * inputs_;
       double* const error = s.error.data() + i * outputs_padded_;
-      lift.back(z + 1, error);
+      decoder_.back(z + 1, error);
       for (std::size_t j = 0; j < outputs_; ++j) error[j] -= static_cast<double>(records[i][j]);
       z[0] = 1.0;
       for (std::size_t l = 1; l < inputs_; ++l) z[l] *= to_code_;
@@ -161,12 +160,15 @@ class DecoderStep final : public DecoderStepMap {
       : DecoderStepMap(other),
         lift_name_(other.lift_name_),
         lift_(other.lift_ ? other.lift_->clone() : nullptr),
+        components_(other.components_),
+        dims_(other.dims_),
         hidden_(other.hidden_),
         rounds_(other.rounds_),
         seed_(other.seed_),
         rate_(other.rate_),
         momentum_(other.momentum_),
         digest_(other.digest_),
+        axes_(other.axes_),
         weights_(other.weights_) {}
 
   std::string_view kind() const override { return "decoder-step"; }
@@ -175,6 +177,10 @@ class DecoderStep final : public DecoderStepMap {
   void declare(settings::Keys& keys) override {
     declare_lift(keys, LiftsOf::kAffine, "what makes a record's code; auto: what is natural for the records",
                  lift_name_, lift_);
+    keys.count(
+        "components", components_, 0, static_cast<std::int64_t>(kMaxOrder),
+        "p: a record's code lies along so many principal components of the noisy second moments, which "
+        "are released in a round of their own, before; 0: the lift makes it");
     keys.count("rounds", rounds_, 2, static_cast<std::int64_t>(kMostStepRounds),
                "T: steps of the decoder, each released in a round of its own under one charge");
     keys.count("hidden", hidden_, 1, static_cast<std::int64_t>(kMostHidden), "H, units of the decoder");
@@ -190,51 +196,69 @@ class DecoderStep final : public DecoderStepMap {
   }
 
   void prepare(const schema::Schema& schema) override {
-    if (!lift_) lift_ = natural_lift(LiftsOf::kAffine, schema);
+    if (!lift_ && components_ == 0) lift_ = natural_lift(LiftsOf::kAffine, schema);
   }
 
   void resolve(const schema::Schema& schema) override {
     prepare(schema);
-    if (!lift_ || lift_->affine() == nullptr)
-      throw ConfigError("a decoder goes back from codes: name a lift that has a way back, such as " +
-                        affine_lifts());
-    lift_->resolve(schema);
-    lift_name_ = lift_->kind();
     settings::Problems problems;
-    problems.unless(rounds_ >= 2 && rounds_ <= kMostStepRounds,
-                    fmt::format("the rounds are {}, not 2 to {}", rounds_, kMostStepRounds));
+    dims_ = 0;
+    if (components_ > 0) {
+      problems.unless(!lift_, "components lie along axes of their own: leave out lift");
+      dims_ = LiftProblems().dims_of(schema);
+    } else {
+      if (!lift_ || lift_->affine() == nullptr)
+        throw ConfigError("a decoder goes back from codes: name a lift that has a way back, such as " +
+                          affine_lifts());
+      lift_->resolve(schema);
+      lift_name_ = lift_->kind();
+    }
+    const std::uint64_t most = kMostStepRounds + 1 - first_round();
+    problems.unless(rounds_ >= 2 && rounds_ <= most,
+                    fmt::format("the rounds are {}, not 2 to {}", rounds_, most));
     problems.unless(hidden_ >= 1 && hidden_ <= kMostHidden,
                     fmt::format("the hidden units are {}, not 1 to {}", hidden_, kMostHidden));
     problems.unless_in(kRates, "the rate", rate_);
     problems.unless_in(kMomenta, "the momentum", momentum_);
-    problems.unless(lift_->dims() <= kMostNumbers && features() <= kMostNumbers,
-                    fmt::format("its decoder has more than {} numbers: use fewer hidden units or "
-                                "coefficients",
-                                kMostNumbers));
-    problems.unless(
-        lift_->coefficients() < lift_->dims(),
-        "its codes have all numbers of a record, so that there is nothing to be learned: use fewer "
-        "coefficients, of images");
+    problems.unless(dims() <= kMostNumbers && codes() <= kMaxOrder && features() <= kMostNumbers &&
+                        components_ * dims() <= kMostNumbers,
+                    fmt::format("its decoder has more than {} numbers: use fewer hidden units or {}",
+                                kMostNumbers, components_ > 0 ? "components" : "coefficients"));
+    problems.unless(codes() < dims(),
+                    fmt::format("its codes have all numbers of a record, so that there is nothing to be "
+                                "learned: use fewer {}",
+                                components_ > 0 ? "components" : "coefficients, of images"));
     problems.throw_if_any("a decoder cannot be made");
-    if (digest_.empty()) set(beginning());
+    if (digest_.empty()) set(beginning(), axes_at_first());
   }
 
   nlohmann::json to_json() const override {
-    nlohmann::json lift = lift_->to_json();
-    return {{"lift", lift_->kind()}, {"lift_settings", std::move(lift)},
-            {"rounds", rounds_},     {"hidden", hidden_},
-            {"rate", rate_},         {"momentum", momentum_},
-            {"seed", seed_},         {kState, digest_}};
+    nlohmann::json out{{"rounds", rounds_},     {"hidden", hidden_}, {"rate", rate_},
+                       {"momentum", momentum_}, {"seed", seed_},     {kState, digest_}};
+    if (components_ > 0) {
+      out["components"] = components_;
+    } else {
+      out["lift"] = lift_->kind();
+      out["lift_settings"] = lift_->to_json();
+    }
+    return out;
   }
   void read_json(const JsonFields& f) override {
-    f.only({"lift", "lift_settings", "rounds", "hidden", "rate", "momentum", "seed", kState});
-    lift_name_ = f.text("lift", 64);
-    try {
-      lift_ = make_lift(lift_name_);
-    } catch (const ConfigError& e) {
-      f.fail("lift", e.what());
+    lift_.reset();
+    components_ = 0;
+    if (f.has("components")) {
+      f.only({"components", "rounds", "hidden", "rate", "momentum", "seed", kState});
+      components_ = f.integer("components", 1, kMaxOrder);
+    } else {
+      f.only({"lift", "lift_settings", "rounds", "hidden", "rate", "momentum", "seed", kState});
+      lift_name_ = f.text("lift", 64);
+      try {
+        lift_ = make_lift(lift_name_);
+      } catch (const ConfigError& e) {
+        f.fail("lift", e.what());
+      }
+      lift_->read_json(f.object("lift_settings"));
     }
-    lift_->read_json(f.object("lift_settings"));
     rounds_ = f.integer("rounds", 2, kMostStepRounds);
     hidden_ = f.integer("hidden", 1, kMostHidden);
     rate_ = f.number("rate");
@@ -242,10 +266,11 @@ class DecoderStep final : public DecoderStepMap {
     seed_ = f.integer("seed", 0, INT64_MAX);
     digest_ = f.hex(kState, 64);
     weights_.reset();
+    axes_.reset();
   }
 
-  std::size_t dims() const override { return lift_->dims(); }
-  std::size_t features() const override { return hidden_ * (lift_->coefficients() + 1 + lift_->dims()); }
+  std::size_t dims() const override { return lift_ ? lift_->dims() : dims_; }
+  std::size_t features() const override { return hidden_ * (codes() + 1 + dims()); }
   BlockBound bound() const override {
     return {.norm = 1.0,
             .nonnegative_kernel = false,
@@ -255,8 +280,9 @@ class DecoderStep final : public DecoderStepMap {
                 "2^(2k)."};
   }
   PlainFacts plain_facts(const Lattice& lattice) const override {
-    const long double count = static_cast<long double>(hidden_) *
-                              (lift_->plain_coefficients() + 1 + static_cast<long double>(lift_->dims()));
+    const long double codes = lift_ ? lift_->plain_coefficients() : static_cast<long double>(components_);
+    const long double count =
+        static_cast<long double>(hidden_) * (codes + 1 + static_cast<long double>(dims()));
     return {1, false, {{count, std::pow(2.0L, lattice.bits)}}};
   }
   std::string outlook(double noise, double) const override {
@@ -268,15 +294,18 @@ class DecoderStep final : public DecoderStepMap {
 
   MapCost cost() const override {
     const auto all = static_cast<double>(features()), second = static_cast<double>(hidden_ * dims());
-    return {2.0 * all + 2.0 * second + all + lift_->flops_per_record(),
+    const double encoding = lift_ ? lift_->flops_per_record() : 2.0 * numbers_in_map();
+    return {2.0 * all + 2.0 * second + all + encoding,
             16 * features() + 8 * static_cast<std::uint64_t>(numbers_in_map()),
-            4 * features() + 8 * kTile * (2 * hidden_ + dims() + lift_->coefficients())};
+            4 * features() + 8 * kTile * (2 * hidden_ + 2 * dims() + codes())};
   }
-  double numbers_in_map() const override { return lift_->numbers_in_map(); }
+  double numbers_in_map() const override {
+    return lift_ ? lift_->numbers_in_map() : static_cast<double>(dims_ * (components_ + 1));
+  }
   std::string hash() const override {
-    const std::vector<double> lift = built()->numbers();
     Sha256 hash;
     hash.update(PublicBytes(to_json().dump() + "\n"));
+    const std::vector<double> lift = lift_ ? built()->numbers() : std::vector<double>();
     hash.update(PublicBytes(std::as_bytes(std::span(lift))));
     return to_hex(hash.digest());
   }
@@ -285,17 +314,21 @@ class DecoderStep final : public DecoderStepMap {
     auto out = std::make_unique<DecoderStep>(*this);
     const std::size_t each = this->features() / hidden_;
     out->hidden_ = std::clamp<std::uint64_t>(features / each, 1, hidden_);
-    if (out->hidden_ != hidden_) out->set(out->beginning());
+    if (out->hidden_ != hidden_) out->set(out->beginning(), out->axes_at_first());
     return out;
   }
 
   const SteppedFeatures* steps() const override { return this; }
   std::size_t rounds() const override { return rounds_; }
-  std::shared_ptr<const FeatureMap> after(const std::vector<std::vector<double>>& means) const override {
+  std::size_t axes() const override { return components_; }
+  std::shared_ptr<const FeatureMap> after(const Before& before) const override {
+    require((before.axes ? before.axes->count() : 0) == components_ &&
+                (!before.axes || before.axes->dims() == dims()),
+            "a decoder's step goes by other axes than it needs");
     // Sums, products and roundings of IEEE numbers alone, one after the other.
     const std::vector<float> begun = beginning();
     std::vector<double> weights(begun.begin(), begun.end()), speed(begun.size(), 0.0);
-    for (const std::vector<double>& mean : means) {
+    for (const std::vector<double>& mean : before.means) {
       require(mean.size() == weights.size(), "a decoder's step has another number of numbers than it");
       for (std::size_t i = 0; i < mean.size(); ++i) {
         speed[i] = momentum_ * speed[i] + mean[i];
@@ -303,23 +336,29 @@ class DecoderStep final : public DecoderStepMap {
       }
     }
     auto out = std::make_shared<DecoderStep>(*this);
-    out->set(std::vector<float>(weights.begin(), weights.end()));
+    out->set(std::vector<float>(weights.begin(), weights.end()), before.axes);
     return out;
   }
   std::string state() const override {
-    const std::vector<float>& weights = *known();
-    return {reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)};
+    const State at = known();
+    return state_of(*at.weights, at.axes.get());
   }
   std::shared_ptr<const FeatureMap> with_state(const std::string& bytes) const override {
-    if (bytes.size() != features() * sizeof(float) || digest_of(bytes) != digest_)
+    const std::size_t of_axes = components_ > 0 ? (components_ + 1) * dims() : 0;
+    if (bytes.size() != (of_axes + features()) * sizeof(float) || digest_of(bytes) != digest_)
       throw ConfigError("its state is another than the one that is stated");
-    std::vector<float> weights(features());
-    std::memcpy(weights.data(), bytes.data(), bytes.size());
+    std::vector<float> axes(of_axes), weights(features());
+    std::memcpy(axes.data(), bytes.data(), of_axes * sizeof(float));
+    std::memcpy(weights.data(), bytes.data() + of_axes * sizeof(float), weights.size() * sizeof(float));
     auto out = std::make_shared<DecoderStep>(*this);
-    out->set(std::move(weights));
+    out->set(std::move(weights),
+             of_axes > 0 ? std::make_shared<const PrincipalAxes>(dims(), std::move(axes)) : nullptr);
     return out;
   }
-  Decoder decoder() const override { return {built(), hidden_, *known()}; }
+  Decoder decoder() const override {
+    const State at = known();
+    return {lift_ ? built() : nullptr, at.axes, hidden_, *at.weights};
+  }
 
   std::unique_ptr<Block> make_block(const Lattice& lattice) const override {
     features::require_no_overflow(0, lattice);
@@ -330,25 +369,47 @@ class DecoderStep final : public DecoderStepMap {
   static std::string digest_of(std::string_view bytes) {
     return to_hex(sha256(PublicBytes(std::as_bytes(std::span(bytes)))));
   }
-  void set(std::vector<float> weights) {
-    weights_ = std::make_shared<const std::vector<float>>(std::move(weights));
-    digest_ = digest_of(state());
+  /// What a round goes by.
+  struct State {
+    std::shared_ptr<const std::vector<float>> weights;
+    std::shared_ptr<const PrincipalAxes> axes;  ///< null: the lift makes codes
+  };
+  /// As bytes: the axes, if it has any, then the weights.
+  static std::string state_of(std::span<const float> weights, const PrincipalAxes* axes) {
+    std::string out;
+    const auto append = [&](std::span<const float> numbers) {
+      out.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+    };
+    if (axes != nullptr) append(axes->numbers());
+    append(weights);
+    return out;
   }
-  /// A is drawn by the seed, V is 0: at first the decoder is the lift's own way back.
+  std::size_t codes() const { return lift_ ? lift_->coefficients() : components_; }
+  void set(std::vector<float> weights, std::shared_ptr<const PrincipalAxes> axes) {
+    digest_ = digest_of(state_of(weights, axes.get()));
+    weights_ = std::make_shared<const std::vector<float>>(std::move(weights));
+    axes_ = std::move(axes);
+  }
+  /// A is drawn by the seed, V is 0: at first the decoder is the codes' own way back.
   std::vector<float> beginning() const {
     std::vector<float> out(features(), 0.0f);
     const CounterStream stream(seed_, Stream::kParameters);
-    for (std::size_t i = 0; i < hidden_ * (lift_->coefficients() + 1); ++i)
+    for (std::size_t i = 0; i < hidden_ * (codes() + 1); ++i)
       out[i] = static_cast<float>(kWidth * (2.0 * stream.uniform(i) - 1.0));
     return out;
   }
-  /// A release's map has them only where they are those that it begins with.
-  std::shared_ptr<const std::vector<float>> known() const {
-    if (weights_) return weights_;
+  /// Before anything is released: zeros.
+  std::shared_ptr<const PrincipalAxes> axes_at_first() const {
+    if (components_ == 0) return nullptr;
+    return std::make_shared<const PrincipalAxes>(dims(), std::vector<float>((components_ + 1) * dims()));
+  }
+  /// A release's map knows its state only where that is the one it begins with.
+  State known() const {
+    if (weights_) return {weights_, axes_};
     DecoderStep begun(*this);
-    begun.set(beginning());
+    begun.set(beginning(), axes_at_first());
     require(begun.digest_ == digest_, "a decoder's step was to be taken at weights that nobody knows");
-    return begun.weights_;
+    return {begun.weights_, begun.axes_};
   }
   std::shared_ptr<const Lift> built() const {
     std::shared_ptr<Lift> lift = lift_->clone();
@@ -357,25 +418,36 @@ class DecoderStep final : public DecoderStepMap {
   }
 
   std::string lift_name_ = kLiftLeftOpen;
-  std::unique_ptr<Lift> lift_;  ///< null: left open
+  std::unique_ptr<Lift> lift_;    ///< null: left open, or there are components
+  std::uint64_t components_ = 0;  ///< p; 0: the lift makes codes
+  std::size_t dims_ = 0;          ///< d, where the lift does not say it
   std::uint64_t hidden_ = 64, rounds_ = 20, seed_ = 1;
   double rate_ = 1.0, momentum_ = 0.8;
-  std::string digest_;                                 ///< SHA-256 of the weights; empty: not resolved yet
+  std::string digest_;                                 ///< SHA-256 of the state; empty: not resolved yet
+  std::shared_ptr<const PrincipalAxes> axes_;          ///< null: not known, or the lift makes codes
   std::shared_ptr<const std::vector<float>> weights_;  ///< null: not known
 };
 
 }  // namespace
 
+double Decoder::unit() const { return lift ? lift->default_offset() : default_offset_of(outputs()); }
+
+void Decoder::encode(std::span<const float* const> records, double* u, std::size_t stride) const {
+  lift ? lift->forward_all(records, u, stride) : axes->forward_all(records, u, stride);
+}
+
+void Decoder::back(const double* u, double* x) const { lift ? lift->affine()->back(u, x) : axes->back(u, x); }
+
 void Decoder::redraw(const float* x, float* out) const {
-  const std::size_t n = lift->coefficients(), q = inputs(), d = outputs();
-  const double to_code = 1.0 / lift->default_offset();
-  std::vector<double> u(n), record(d), active(hidden);
-  lift->forward(x, u.data());
-  lift->affine()->back(u.data(), record.data());
+  const std::size_t q = inputs(), d = outputs();
+  const double to_code = 1.0 / unit();
+  std::vector<double> u(q - 1), record(d), active(hidden);
+  encode(std::span(&x, 1), u.data(), u.size());
+  back(u.data(), record.data());
   for (std::size_t j = 0; j < hidden; ++j) {
     const float* const a = first() + j * q;
     double sum = static_cast<double>(a[0]);
-    for (std::size_t l = 0; l < n; ++l) sum += static_cast<double>(a[l + 1]) * (to_code * u[l]);
+    for (std::size_t l = 0; l < u.size(); ++l) sum += static_cast<double>(a[l + 1]) * (to_code * u[l]);
     active[j] = std::max(sum, 0.0);
   }
   for (std::size_t i = 0; i < d; ++i) {

@@ -53,7 +53,7 @@ const features::DecoderStepMap* decoder_of(const std::vector<features::NamedMap>
   return nullptr;
 }
 
-/// The payload: the decoder's weights, then what the closed form has.
+/// The payload: the axes' numbers, if there are any, the decoder's weights, then what the closed form has.
 struct Parts {
   Decoder decoder;
   std::span<const std::byte> codes;
@@ -62,29 +62,47 @@ Parts parts_of(const schema::Schema& schema, const JsonFields& description,
                std::span<const std::byte> payload) {
   description.only({"codes", "decoder"});
   const JsonFields stated = description.object("decoder");
-  stated.only({"lift", "lift_settings", "hidden"});
   Parts out;
   std::unique_ptr<features::Lift> lift;
-  try {
-    lift = features::make_lift(stated.text("lift", 64));
-    lift->read_json(stated.object("lift_settings"));
-    lift->resolve(schema);
-  } catch (const ConfigError& e) {
-    stated.fail("lift", fmt::format("cannot be built ({})", e.what()));
+  std::uint64_t of_axes = 0, codes = 0, dims = schema.dims();
+  if (stated.has("components")) {
+    stated.only({"components", "hidden"});
+    codes = stated.integer("components", 1, kMaxSize);
+    of_axes = (codes + 1) * dims;
+  } else {
+    stated.only({"lift", "lift_settings", "hidden"});
+    try {
+      lift = features::make_lift(stated.text("lift", 64));
+      lift->read_json(stated.object("lift_settings"));
+      lift->resolve(schema);
+    } catch (const ConfigError& e) {
+      stated.fail("lift", fmt::format("cannot be built ({})", e.what()));
+    }
+    if (lift->affine() == nullptr) stated.fail("lift", "has no way back");
+    codes = lift->coefficients();
+    dims = lift->dims();
   }
-  if (lift->affine() == nullptr) stated.fail("lift", "has no way back");
   out.decoder.hidden = stated.integer("hidden", 1, kMaxSize);
-  const std::uint64_t numbers = out.decoder.hidden * (lift->coefficients() + 1 + lift->dims());
-  if (numbers > kMostWeights || payload.size() < numbers * sizeof(float))
+  const std::uint64_t numbers = out.decoder.hidden * (codes + 1 + dims);
+  if (numbers > kMostWeights || of_axes > kMostWeights ||
+      payload.size() < (of_axes + numbers) * sizeof(float))
     stated.fail("hidden", "comes with another number of numbers than it needs");
+  const auto floats = [&](std::uint64_t first, std::uint64_t count) {
+    std::vector<float> values(count);
+    std::memcpy(values.data(), payload.data() + first * sizeof(float), count * sizeof(float));
+    if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); }))
+      stated.fail("hidden", "has weights that are not finite");
+    return values;
+  };
   // Once the payload's size is known to fit: a header alone must not make anybody build a large lift.
-  lift->build();
-  out.decoder.lift = std::move(lift);
-  out.decoder.weights.resize(numbers);
-  std::memcpy(out.decoder.weights.data(), payload.data(), numbers * sizeof(float));
-  if (!std::ranges::all_of(out.decoder.weights, [](float v) { return std::isfinite(v); }))
-    stated.fail("hidden", "has weights that are not finite");
-  out.codes = payload.subspan(numbers * sizeof(float));
+  if (lift) {
+    lift->build();
+    out.decoder.lift = std::move(lift);
+  } else {
+    out.decoder.axes = std::make_shared<const features::PrincipalAxes>(dims, floats(0, of_axes));
+  }
+  out.decoder.weights = floats(of_axes, numbers);
+  out.codes = payload.subspan((of_axes + numbers) * sizeof(float));
   return out;
 }
 
@@ -121,6 +139,12 @@ class CodedSettings : public ClosedFormSettings {
     const Decoder& decoder = parts.decoder;
     const std::span<const float> all(decoder.weights);
     const std::size_t first = decoder.hidden * decoder.inputs();
+    if (decoder.axes) {
+      const std::span<const float> numbers = decoder.axes->numbers();
+      out.emplace_back("decoder_origin", std::vector{decoder.outputs()}, numbers.first(decoder.outputs()));
+      out.emplace_back("decoder_axes", std::vector{decoder.axes->count(), decoder.outputs()},
+                       numbers.subspan(decoder.outputs()));
+    }
     out.emplace_back("decoder_first", std::vector{decoder.hidden, decoder.inputs()}, all.first(first));
     out.emplace_back("decoder_second", std::vector{decoder.outputs(), decoder.hidden}, all.subspan(first));
     return out;
@@ -133,13 +157,20 @@ class CodedSettings : public ClosedFormSettings {
     const ModelContent codes = codes_->closed_form()->fit(release, heartbeat);
     const Decoder decoder = step->decoder();
     ModelContent out;
-    out.description = {{"codes", codes.description},
-                       {"decoder",
-                        {{"lift", decoder.lift->kind()},
-                         {"lift_settings", decoder.lift->to_json()},
-                         {"hidden", decoder.hidden}}}};
-    const auto weights = std::as_bytes(std::span(decoder.weights));
-    out.payload.assign(weights.begin(), weights.end());
+    json stated{{"hidden", decoder.hidden}};
+    const auto append = [&](std::span<const float> numbers) {
+      const auto bytes = std::as_bytes(numbers);
+      out.payload.insert(out.payload.end(), bytes.begin(), bytes.end());
+    };
+    if (decoder.axes) {
+      stated["components"] = decoder.axes->count();
+      append(decoder.axes->numbers());
+    } else {
+      stated["lift"] = decoder.lift->kind();
+      stated["lift_settings"] = decoder.lift->to_json();
+    }
+    out.description = {{"codes", codes.description}, {"decoder", std::move(stated)}};
+    append(decoder.weights);
     out.payload.insert(out.payload.end(), codes.payload.begin(), codes.payload.end());
     return out;
   }

@@ -6,25 +6,34 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "muffle/core/error.hpp"
+#include "muffle/features/lift.hpp"
 #include "muffle/features/stepped.hpp"
 #include "muffle/pair_graph/rounds.hpp"
+#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::pair_graph {
 namespace {
 
 using features::NamedMap;
 
-/// NAME of the map NAME-r of round r; empty: it has no such name.
+/// Of a map that goes on step by step: which of its own rounds it is, 1 the first; 0: one before that.
+std::size_t step_of(const NamedMap& map) {
+  const std::size_t first = map.map->steps()->first_round();
+  return map.round < first ? 0 : map.round - first + 1;
+}
+
+/// NAME of the map NAME-r of step r; empty: it has no such name.
 std::string name_of_all(const NamedMap& map) {
-  const std::string ending = name_of_round("", map.round);
+  const std::string ending = name_of_round("", step_of(map));
   return map.name.ends_with(ending) ? map.name.substr(0, map.name.size() - ending.size()) : "";
 }
 
-const NamedMap* find_round(const std::vector<NamedMap>& maps, const std::string& name, std::size_t round) {
+const NamedMap* find_step(const std::vector<NamedMap>& maps, const std::string& name, std::size_t step) {
   const auto at = std::ranges::find_if(maps, [&](const NamedMap& map) {
-    return map.map->steps() != nullptr && map.round == round && name_of_all(map) == name;
+    return map.map->steps() != nullptr && step_of(map) == step && name_of_all(map) == name;
   });
   return at == maps.end() ? nullptr : &*at;
 }
@@ -40,22 +49,42 @@ std::vector<double> mean_of(const release::Artifact& a, const NamedMap& map, dou
   return out;
 }
 
-/// Of the rounds 1 to `rounds` of the map NAME. @throws ProtocolError  one is not in the release.
-std::vector<std::vector<double>> means_of(const release::Artifact& a, const std::string& name,
-                                          std::size_t rounds) {
-  std::vector<std::vector<double>> out;
-  if (rounds == 0) return out;
+/// The principal axes that the map goes by. @throws Error  the release's second moments do not have them.
+std::shared_ptr<const features::PrincipalAxes> axes_of(const release::Artifact& a,
+                                                       const features::SteppedFeatures& rule) {
+  if (rule.axes() == 0) return nullptr;
+  const release::NoisyMoments moments = release::make_noisy_moments(a);
+  const features::Lift& lift = *moments.moments.lift;
+  if (lift.affine() == nullptr || rule.axes() > lift.coefficients())
+    throw ProtocolError(
+        fmt::format("the release's second moments do not have the {} principal components that a decoder's "
+                    "codes lie along: the file was made or changed by something else than muffle.",
+                    rule.axes()));
+  std::vector<double> all(moments.order * moments.order, 0.0);
+  for (std::size_t c = 0; c < moments.classes; ++c) {
+    const std::span<const double> own = moments.of_class(c);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += own[i];
+  }
+  return std::make_shared<const features::PrincipalAxes>(
+      features::PrincipalAxes::of(moments.moments, all, rule.axes()));
+}
+
+/// What is known before step `steps` + 1 of the map NAME. @throws ProtocolError  something is missing.
+features::SteppedFeatures::Before before_step(const release::Artifact& a, const std::string& name,
+                                              const features::SteppedFeatures& rule, std::size_t steps) {
+  features::SteppedFeatures::Before out{axes_of(a, rule), {}};
+  if (steps == 0) return out;
   // Where noise leaves none, 1: nothing of use can be learned then.
   const double records = std::max(1.0, release::believed_records(a));
-  for (std::size_t round = 1; round <= rounds; ++round) {
-    const NamedMap* const map = find_round(a.maps, name, round);
+  for (std::size_t step = 1; step <= steps; ++step) {
+    const NamedMap* const map = find_step(a.maps, name, step);
     if (map == nullptr)
       throw ProtocolError(
           fmt::format("the release has no map {}, one of the rounds that its map says it has: it is not "
                       "whole. Ask whoever "
                       "made it for the file again.",
-                      name_of_round(name, round)));
-    out.push_back(mean_of(a, *map, records));
+                      name_of_round(name, step)));
+    out.means.push_back(mean_of(a, *map, records));
   }
   return out;
 }
@@ -63,19 +92,45 @@ std::vector<std::vector<double>> means_of(const release::Artifact& a, const std:
 /// What is otherwise than it follows; empty: nothing.
 std::string wrong_steps(const release::Artifact& a, const std::string& name, const NamedMap& first) {
   const features::SteppedFeatures& rule = *first.map->steps();
-  for (std::size_t round = 1; round <= rule.rounds(); ++round) {
-    const NamedMap* const map = find_round(a.maps, name, round);
-    if (map == nullptr) return fmt::format("it has no map {}", name_of_round(name, round));
+  for (std::size_t step = 1; step <= rule.rounds(); ++step) {
+    const NamedMap* const map = find_step(a.maps, name, step);
+    if (map == nullptr) return fmt::format("it has no map {}", name_of_round(name, step));
     if (map->weight != first.weight) return "its rounds have other weights than equal ones";
   }
-  const std::vector<std::vector<double>> means = means_of(a, name, rule.rounds() - 1);
-  for (std::size_t round = 1; round <= rule.rounds(); ++round) {
-    const std::vector<std::vector<double>> before(means.begin(),
-                                                  means.begin() + static_cast<std::ptrdiff_t>(round - 1));
-    if (rule.after(before)->to_json() != find_round(a.maps, name, round)->map->to_json())
-      return fmt::format("round {} sums something else than follows from the noisy numbers before it", round);
+  const features::SteppedFeatures::Before all = before_step(a, name, rule, rule.rounds() - 1);
+  for (std::size_t step = 1; step <= rule.rounds(); ++step) {
+    const std::vector<std::vector<double>> means(all.means.begin(),
+                                                 all.means.begin() + static_cast<std::ptrdiff_t>(step - 1));
+    const NamedMap& stated = *find_step(a.maps, name, step);
+    if (rule.after({all.axes, means})->to_json() != stated.map->to_json())
+      return fmt::format("round {} sums something else than follows from the noisy numbers before it",
+                         stated.round);
   }
   return {};
+}
+
+/// @throws ConfigError  the maps have no second moments with so many principal components.
+void check_axes(const std::vector<NamedMap>& maps, const NamedMap& map) {
+  const std::size_t axes = map.map->steps()->axes();
+  if (axes == 0) return;
+  const auto moments = std::ranges::find_if(maps, [](const NamedMap& other) {
+    return other.map->second_moments() != nullptr && other.role == features::MapRole::kMatch;
+  });
+  if (moments == maps.end())
+    throw ConfigError(fmt::format(
+        "map.{}: components are of noisy second moments: add a map with kind = {}, of role \"match\"",
+        map.name, features::second_moments_maps()));
+  const features::Lift& lift = *moments->map->second_moments()->moments().lift;
+  if (lift.affine() == nullptr)
+    throw ConfigError(
+        fmt::format("map.{}: components are of second moments that lead back to records: give map.{} a lift "
+                    "that does, such as {}",
+                    map.name, moments->name, features::affine_lifts()));
+  if (axes > lift.coefficients())
+    throw ConfigError(fmt::format(
+        "map.{}: components = {}, and the second moments of map.{} are of {} coefficients: use as many "
+        "components at most",
+        map.name, axes, moments->name, lift.coefficients()));
 }
 
 }  // namespace
@@ -92,15 +147,16 @@ void steps_in_rounds(std::vector<NamedMap>& maps) {
       out.push_back(map);
       continue;
     }
-    for (std::size_t round = 1; round <= steps->rounds(); ++round) {
+    check_axes(maps, map);
+    for (std::size_t step = 1; step <= steps->rounds(); ++step) {
       NamedMap& own = out.emplace_back(map);
-      own.name = name_of_round(map.name, round);
+      own.name = name_of_round(map.name, step);
       if (!features::is_map_name(own.name))
         throw ConfigError(fmt::format(
             "map.{}: rounds add -1, -2, ... to its name, which is then too long: 28 letters at most",
             map.name));
       own.weight = map.weight / std::sqrt(static_cast<double>(steps->rounds()));
-      own.round = round;
+      own.round = steps->first_round() + step - 1;
     }
   }
   maps = std::move(out);
@@ -109,13 +165,15 @@ void steps_in_rounds(std::vector<NamedMap>& maps) {
 std::shared_ptr<const features::FeatureMap> next_step(const release::ReleasePlan& plan, std::size_t b,
                                                       const release::Artifact& so_far) {
   const NamedMap& map = plan.maps.at(b);
-  return map.map->steps()->after(means_of(so_far, name_of_all(map), map.round - 1));
+  const features::SteppedFeatures& rule = *map.map->steps();
+  return rule.after(before_step(so_far, name_of_all(map), rule, step_of(map) - 1));
 }
 
 std::shared_ptr<const features::FeatureMap> last_step(const release::Artifact& a) {
   for (const NamedMap& map : a.maps) {
-    if (map.map->steps() != nullptr && map.round == 1)
-      return map.map->steps()->after(means_of(a, name_of_all(map), map.map->steps()->rounds()));
+    const features::SteppedFeatures* const rule = map.map->steps();
+    if (rule != nullptr && step_of(map) == 1)
+      return rule->after(before_step(a, name_of_all(map), *rule, rule->rounds()));
   }
   return nullptr;
 }
@@ -127,7 +185,7 @@ std::optional<release::Check> repeat_steps(const release::Artifact& a) {
   for (const NamedMap& map : a.maps) {
     if (map.map->steps() == nullptr) continue;
     ++held;
-    if (map.round != 1) continue;
+    if (step_of(map) != 1) continue;
     firsts.emplace(name_of_all(map), &map);
     of_rounds += map.map->steps()->rounds();
   }

@@ -7,6 +7,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/features/stepped.hpp"
 #include "muffle/privacy/distributed_noise.hpp"
 #include "muffle/privacy/site_noise.hpp"
 
@@ -281,8 +282,9 @@ std::vector<MapForecast> forecast(const ReleasePlan& plan, const privacy::Aggreg
     f.signal_to_noise_most = f.signal_most / f.noise_per_class;
     f.kernel_where_equal = 1.0 / (f.signal_to_noise_most * f.signal_to_noise_most);
     const double noise = f.noise_per_number / map.weight * classes;
-    if (map.round > 1 && map.map->steps()) continue;  // the first round's is of all
-    if (map.round > 1) {
+    const features::SteppedFeatures* const steps = map.map->steps();
+    if (steps && map.round > steps->first_round()) continue;  // its first round's is of all
+    if (!steps && map.round > 1) {
       f.outlook =
           fmt::format("round {}: what it counts is chosen from the noisy numbers before it", map.round);
       // Where bins are learned, the map counts what is to be expected of it until then.

@@ -6,6 +6,7 @@
 
 #include "muffle/core/round_up.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/features/stepped.hpp"
 #include "muffle/privacy/accountant.hpp"
 #include "muffle/release/plan_json.hpp"
 
@@ -34,8 +35,10 @@ void check_one_map(const ReleasePlan& plan, std::size_t b, Problems& wrong) {
   if (map.labelled && map.map->steps())
     wrong.add(fmt::format("the map '{}' is of all classes together, and stated to be of each", map.name));
   const auto goes_on = [&](const features::NamedMap& before) {
-    return before.round + 1 == map.round && before.map->kind() == map.map->kind() &&
-           (map.map->tables() || map.map->steps());
+    if (before.round + 1 != map.round) return false;
+    if (map.map->steps() && map.round == map.map->steps()->first_round())
+      return before.map->second_moments() != nullptr;  // whose axes it goes by
+    return before.map->kind() == map.map->kind() && (map.map->tables() || map.map->steps());
   };
   if (map.round > 1 && std::none_of(plan.maps.begin(), plan.maps.end(), goes_on))
     wrong.add(fmt::format("the map '{}' is of round {}, which follows from no numbers before it", map.name,

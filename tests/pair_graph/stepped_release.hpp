@@ -86,15 +86,22 @@ struct SteppedRelease {
   }
 };
 
-/// A decoder, and what it is learned for.
+/// A decoder, and what it is learned for. @param components  along which codes lie; empty: the lift's
 inline SteppedRelease decoder_release(const schema::Schema& schema = schema_of({1, 8, 12}, 3),
-                                      const std::string& rounds = "4") {
+                                      const std::string& rounds = "4", const std::string& components = "") {
   const MapKeys lift{{"lift", "image"}, {"coefficients", "3"}};
   MapKeys steps = lift;
+  if (!components.empty()) steps = {{"components", components}};
   steps.insert(steps.end(), {{"rounds", rounds}, {"hidden", "6"}});
   features::NamedMap decoder = named("decoder", make_map("decoder-step", steps, schema), 0.5);
   decoder.labelled = false;
   return {schema, {decoder, named("moments", make_map("moments", lift, schema))}};
+}
+
+/// The same with codes along principal components.
+inline SteppedRelease components_release(const std::string& components = "4",
+                                         const std::string& rounds = "4") {
+  return decoder_release(schema_of({1, 8, 12}, 3), rounds, components);
 }
 
 }  // namespace muffle::test

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "muffle/features/decoder_step.hpp"
+#include "muffle/release/noisy_moments.hpp"
 #include "pair_graph/stepped_release.hpp"
 #include "release/judged_release.hpp"
 #include "support/expect_error.hpp"
@@ -76,13 +78,87 @@ TEST(SteppedRounds, EachSumsWhatFollowsFromTheNoisyNumbersBeforeIt) {
                      (static_cast<double>(a.lattice.scale()) * 90.0));
   }
   const features::FeatureMap& third = *a.maps[place_of(a, "decoder-3")].map;
-  EXPECT_EQ(a.maps[place_of(a, "decoder-1")].map->steps()->after(means)->to_json(), third.to_json());
+  EXPECT_EQ(a.maps[place_of(a, "decoder-1")].map->steps()->after({nullptr, means})->to_json(),
+            third.to_json());
   EXPECT_NE(a.maps[place_of(a, "decoder-2")].map->to_json(), third.to_json());
   const release::Verification v = judged(a);
   for (const Check& check : v.checks)
     EXPECT_NE(check.outcome, Outcome::kFail) << check.name << ": " << check.detail;
   EXPECT_EQ(rounds_of(a)->outcome, Outcome::kPass);
   EXPECT_THAT(rounds_of(a)->detail, testing::HasSubstr("each of 4 rounds"));
+}
+
+// Where codes lie along principal components, the moments are released first, and the decoder's rounds
+// follow.
+TEST(SteppedRounds, ComponentsAreOfTheNoisyMomentsOfTheRoundBefore) {
+  const test::SteppedRelease release = test::components_release();
+  EXPECT_EQ(release.plan().rounds(), 5u);
+  EXPECT_NEAR(release.plan().noise.sigma, decoder_release().plan().noise.sigma, 1e-12)
+      << "a round of its own costs nothing";
+  const Artifact a = release.whole();
+  EXPECT_EQ(artifact_bytes(release::parse_artifact(artifact_bytes(a), "x.mfl")), artifact_bytes(a));
+  EXPECT_EQ(a.maps[place_of(a, "moments")].round, 1u);
+  for (std::size_t step = 1; step <= 4; ++step)
+    EXPECT_EQ(a.maps[place_of(a, "decoder-" + std::to_string(step))].round, step + 1);
+  const release::Verification v = judged(a);
+  for (const Check& check : v.checks)
+    EXPECT_NE(check.outcome, Outcome::kFail) << check.name << ": " << check.detail;
+  EXPECT_EQ(rounds_of(a)->outcome, Outcome::kPass) << rounds_of(a)->detail;
+
+  const std::shared_ptr<const features::FeatureMap> last = last_step(a);
+  const features::Decoder decoder = dynamic_cast<const features::DecoderStepMap&>(*last).decoder();
+  ASSERT_TRUE(decoder.axes);
+  const auto moments = a.maps[place_of(a, "moments")].map->second_moments()->moments();
+  const release::NoisyMoments noisy = release::make_noisy_moments(a);
+  std::vector<double> all(moments.order() * moments.order());
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += noisy.of_class(c)[i];
+  }
+  const auto expected = features::PrincipalAxes::of(moments, all, 4);
+  EXPECT_TRUE(std::ranges::equal(decoder.axes->numbers(), expected.numbers()));
+}
+
+TEST(SteppedRounds, ComponentsOfOtherMomentsAreFound) {
+  const Artifact honest = test::components_release().whole();
+  const auto detail_of = [](const Artifact& forged) {
+    const std::optional<Check> check = rounds_of(forged);
+    return check && check->outcome == Outcome::kFail ? check->detail : "";
+  };
+  Artifact a = honest;
+  a.values[a.offset(place_of(a, "moments")) + 1] += std::int64_t{1} << 34;
+  EXPECT_THAT(detail_of(a), testing::HasSubstr("round 2 sums something else"));
+  a = honest;
+  std::erase_if(a.maps, [](const features::NamedMap& map) { return map.name == "moments"; });
+  EXPECT_NE(detail_of(a), "");
+  a = honest;
+  a.maps[place_of(a, "decoder-1")].round = 1;
+  EXPECT_NE(detail_of(a), "");
+  EXPECT_THROW(release::parse_artifact(artifact_bytes(a), "x.mfl"), Error) << "nothing is before round 1";
+}
+
+TEST(SteppedRounds, WithoutSuchMomentsNothingIsReleased) {
+  test::SteppedRelease release = test::components_release();
+  const auto refused = [&](std::initializer_list<std::string> says) {
+    test::expect_error(ExitCode::kConfig, says, [&] { (void)release.plan(); });
+  };
+  release = test::components_release("10");
+  refused({"components = 10", "of 9 coefficients"});
+  release = test::components_release();
+  release.maps[1] = test::named(
+      "moments", test::make_map("moments", {{"lift", "hermite"}, {"coefficients", "3"}}, release.schema));
+  refused({"lead back to records", "map.moments", "image"});
+  release.maps.pop_back();
+  refused({"map.decoder", "add a map with kind = \"moments\""});
+}
+
+TEST(SteppedRounds, PartiesGoOnWithTheAxesThatTheCoordinatorTells) {
+  const test::SteppedRelease release = test::components_release();
+  const test::Stepped two = release.first_rounds(2);
+  release::ReleasePlan plan = release.plan();
+  release::read_tables(plan, release::tables_text(two.plan, 2), "message");
+  release::take_states(plan, 2, release::states_of(two.plan, 2));
+  EXPECT_EQ(release.released(plan.of_round(2), 2), two.values[1]);
+  EXPECT_TRUE(release::states_of(two.plan, 1).empty()) << "moments go by nothing";
 }
 
 TEST(SteppedRounds, WherePrivateTheNumberOfRecordsIsThatOfTheNoisyCounts) {

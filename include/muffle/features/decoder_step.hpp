@@ -2,26 +2,35 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
 #include "muffle/features/lift.hpp"
+#include "muffle/features/principal_axes.hpp"
 #include "muffle/features/stepped.hpp"
 
 namespace muffle::features {
 
 /// From a record's code back to a record: dec(u) = back(u) + V relu(A z), z = (1, u / c), u the code that a
-/// public affine lift makes of a record, c the lift's default offset. Public.
+/// public affine lift makes of a record, or that lies along principal axes. Public.
 struct Decoder {
-  std::shared_ptr<const Lift> lift;  ///< built, affine
-  std::size_t hidden = 0;            ///< H
+  std::shared_ptr<const Lift> lift;           ///< built, affine; null: the axes
+  std::shared_ptr<const PrincipalAxes> axes;  ///< null: the lift
+  std::size_t hidden = 0;                     ///< H
   /// A: H x (n + 1), then V: d x H, row-major. Rounded to single precision, as a release's readers have them.
   std::vector<float> weights;
 
-  std::size_t inputs() const { return lift->coefficients() + 1; }
-  std::size_t outputs() const { return lift->dims(); }
+  std::size_t inputs() const { return 1 + (lift ? lift->coefficients() : axes->count()); }
+  std::size_t outputs() const { return lift ? lift->dims() : axes->dims(); }
   const float* first() const { return weights.data(); }
   const float* second() const { return weights.data() + hidden * inputs(); }
+
+  double unit() const;  ///< c
+  /// @param u  a row of `stride` >= n numbers for each record
+  void encode(std::span<const float* const> records, double* u, std::size_t stride) const;
+  /// @param x  d numbers, not clipped
+  void back(const double* u, double* x) const;
   /// dec(enc(x)), not clipped. @param x, out  d numbers each; they may be the same
   void redraw(const float* x, float* out) const;
 };

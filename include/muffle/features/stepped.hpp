@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muffle/features/feature_map.hpp"
+#include "muffle/features/principal_axes.hpp"
 
 namespace muffle::features {
 
@@ -17,9 +18,19 @@ class SteppedFeatures {
   static constexpr const char* kState = "state";
 
   virtual std::size_t rounds() const = 0;
-  /// The map of the round after these; of none, that of the first. The same bits on every build.
-  /// @param means  round by round the noisy sums of features() numbers, divided by the number of records
-  virtual std::shared_ptr<const FeatureMap> after(const std::vector<std::vector<double>>& means) const = 0;
+  /// Principal axes of the release's noisy second moments that all its rounds go by; 0: they need none.
+  virtual std::size_t axes() const { return 0; }
+  /// The release's round that is its first: the second, where it needs what the first releases.
+  std::size_t first_round() const { return axes() == 0 ? 1 : 2; }
+
+  /// What is known before one of its rounds: noisy, all of it.
+  struct Before {
+    std::shared_ptr<const PrincipalAxes> axes;  ///< axes() of them; null: it needs none
+    /// Of each of its rounds before, the noisy sums of features() numbers, divided by the number of records.
+    std::vector<std::vector<double>> means;
+  };
+  /// The map of the next round. The same bits on every build.
+  virtual std::shared_ptr<const FeatureMap> after(const Before& before) const = 0;
 
   /// What the rounds before have made of it, as bytes, by which parties that hear of it sum records. Public.
   /// to_json() has their SHA-256, in hex, as kState. @throws InvariantError  it was read from there, and they
