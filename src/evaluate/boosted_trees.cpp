@@ -15,7 +15,8 @@
 namespace muffle::evaluate {
 namespace {
 
-constexpr int kRounds = 100;
+/// Of images half as many.
+int rounds_of(const Rows& rows) { return rows.features->are_of_images() ? 50 : 100; }
 
 void check(int status) {
   if (status != 0) throw InvariantError(fmt::format("XGBoost: {}", XGBGetLastError()));
@@ -78,7 +79,8 @@ class BoostedTrees final : public TableClassifier {
     if (rows.classes > 2) parameters.emplace_back("num_class", std::to_string(rows.classes));
     for (const auto& [name, value] : parameters)
       check(XGBoosterSetParam(booster, name.c_str(), value.c_str()));
-    for (int round = 0; round < kRounds; ++round) {
+    const int rounds = rounds_of(rows);
+    for (int round = 0; round < rounds; ++round) {
       beat(heartbeat);
       check(XGBoosterUpdateOneIter(booster, round, matrix.get()));
     }
@@ -104,17 +106,29 @@ class BoostedTrees final : public TableClassifier {
   Booster booster_;
 };
 
+/// @param name, share  of what a tree sees, of images
+void sees_part(XgboostSettings& parameters, const Rows& rows, const char* name, const char* share,
+               std::uint64_t seed) {
+  if (!rows.features->are_of_images()) return;
+  parameters.emplace_back(name, share);
+  parameters.emplace_back("seed", std::to_string(seed % (std::uint64_t{1} << 31)));
+}
+
 }  // namespace
 
-std::unique_ptr<TableClassifier> train_xgboost(const Rows& rows, std::uint64_t, const Heartbeat& heartbeat) {
-  return std::make_unique<BoostedTrees>(rows, XgboostSettings{}, heartbeat);
+std::unique_ptr<TableClassifier> train_xgboost(const Rows& rows, std::uint64_t seed,
+                                               const Heartbeat& heartbeat) {
+  XgboostSettings parameters;
+  sees_part(parameters, rows, "colsample_bytree", "0.1", seed);
+  return std::make_unique<BoostedTrees>(rows, std::move(parameters), heartbeat);
 }
 
 /// scikit-learn's: small trees and steps, leaves not shrunk, from the classes' shares on.
-std::unique_ptr<TableClassifier> train_gradient_boosting(const Rows& rows, std::uint64_t,
+std::unique_ptr<TableClassifier> train_gradient_boosting(const Rows& rows, std::uint64_t seed,
                                                          const Heartbeat& heartbeat) {
   XgboostSettings parameters{
       {"eta", "0.1"}, {"max_depth", "3"}, {"lambda", "0"}, {"min_child_weight", "0.001"}};
+  sees_part(parameters, rows, "subsample", "0.1", seed);
   if (rows.classes == 2) {
     const auto positives = static_cast<double>(std::count(rows.y.begin(), rows.y.end(), 1));
     parameters.emplace_back("base_score",

@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t kBlock = 512;        ///< rows that are dense at a time
 constexpr double kLeastSingular = 1e-4;    ///< of the whitened rows: what varies less is left out
 constexpr double kConstantSpread = 1e-12;  ///< rounding
+/// Of images: how much of the covariance is taken from what all their numbers have in common, the mean
+/// variance times the identity.
+constexpr double kShrinkage = 0.5;
 
 /// Calls add(block, first) for all rows, dense.
 template <class Add>
@@ -45,9 +48,16 @@ std::unique_ptr<TableClassifier> train_lda(const Rows& rows, std::uint64_t, cons
       block.row(i) -= means.row(rows.y[first + static_cast<std::size_t>(i)]);
     within.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
   });
+  const bool shrunk = rows.features->are_of_images();
+  if (shrunk) {
+    const double common = within.diagonal().mean();
+    within *= 1.0 - kShrinkage;
+    within.diagonal().array() += kShrinkage * common;
+  }
   Eigen::VectorXd spreads = (within.diagonal() / n).cwiseSqrt();
   spreads = (spreads.array() > kConstantSpread).select(spreads, 1.0);
-  const Eigen::VectorXd scale = spreads.cwiseInverse() / std::sqrt(std::max(n - rows.classes, 1.0));
+  const double degrees = shrunk ? n : std::max(n - rows.classes, 1.0);
+  const Eigen::VectorXd scale = spreads.cwiseInverse() / std::sqrt(degrees);
   within = scale.asDiagonal() * Eigen::MatrixXd(within.selfadjointView<Eigen::Lower>()) * scale.asDiagonal();
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(within);
   const Eigen::VectorXd values = eigen.eigenvalues();

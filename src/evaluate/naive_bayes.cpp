@@ -75,17 +75,18 @@ class GaussianNb final : public TableClassifier {
   Eigen::VectorXd of_zero_;
 };
 
-/// Each feature is above 0 or not; a record of each kind is added to each class.
+/// Each feature is above 0, or of images above 0.5, or not; a record of each kind is added to each class.
 class BernoulliNb final : public TableClassifier {
  public:
-  BernoulliNb(const Rows& rows, const Heartbeat& heartbeat) {
+  BernoulliNb(const Rows& rows, const Heartbeat& heartbeat)
+      : above_(rows.features->are_of_images() ? 0.5f : 0.0f) {
     const auto classes = static_cast<Eigen::Index>(rows.classes);
     const auto width = static_cast<Eigen::Index>(rows.features->width());
     beat(heartbeat);
     Eigen::MatrixXd counts = Eigen::MatrixXd::Ones(classes, width);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows.features->visit(rows.row(i), [&](std::size_t feature, float value) {
-        if (value > 0.0f) counts(rows.y[i], static_cast<Eigen::Index>(feature)) += 1.0;
+        if (value > above_) counts(rows.y[i], static_cast<Eigen::Index>(feature)) += 1.0;
       });
     }
     const Eigen::ArrayXd sizes = class_sizes(rows).array() + 2.0;
@@ -100,13 +101,14 @@ class BernoulliNb final : public TableClassifier {
       Eigen::Map<Eigen::VectorXd> out(scores.data() + i * rows.classes, of_zero_.size());
       out = of_zero_;
       rows.features->visit(rows.row(i), [&](std::size_t feature, float value) {
-        if (value > 0.0f) out += log_odds_.col(static_cast<Eigen::Index>(feature));
+        if (value > above_) out += log_odds_.col(static_cast<Eigen::Index>(feature));
       });
       normalise({out.data(), rows.classes});
     }
   }
 
  private:
+  float above_;
   Eigen::MatrixXd log_odds_;  ///< C x F
   Eigen::VectorXd of_zero_;
 };

@@ -18,8 +18,8 @@ class TableClassifier {
   virtual void score(const Rows& rows, std::span<double> scores) const = 0;
 };
 
-/// A line of the table: the settings are scikit-learn's defaults (xgboost's own), for which
-/// docs/reference/metrics.md names the differences.
+/// A line of the table: the settings are scikit-learn's defaults (xgboost's own), and of images what Table 10
+/// of DP-MERF sets otherwise. docs/reference/metrics.md names the differences.
 struct TableClassifierKind {
   std::string_view name;
   int cost;  ///< in time, beside the others: the costliest begin

@@ -6,6 +6,7 @@ namespace muffle::evaluate {
 
 Features::Features(const schema::Schema& schema) {
   if (!schema.table) {
+    of_images_ = schema.is_image();
     columns_.resize(schema.dims());
     for (Column& column : columns_) column.first = width_++;
     return;

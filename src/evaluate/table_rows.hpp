@@ -28,6 +28,7 @@ class Features {
   explicit Features(const schema::Schema& schema);
   std::span<const Column> columns() const { return columns_; }
   std::size_t width() const { return width_; }
+  bool are_of_images() const { return of_images_; }
 
   /// A record as one value a column: a category's code, or the scaled number, NaN if it is missing.
   /// @param record  numbers in [0, 1], of tables positions
@@ -51,6 +52,7 @@ class Features {
  private:
   std::vector<Column> columns_;
   std::size_t width_ = 0;
+  bool of_images_ = false;
   std::vector<std::size_t> codes_;                       ///< of each column of a table
   std::vector<std::optional<schema::ColumnText>> text_;  ///< of its numbers
 };

@@ -6,13 +6,34 @@
 #include <vector>
 
 #include "decision_tree.hpp"
+#include "linear_scores.hpp"
 #include "muffle/core/philox.hpp"
 #include "table_classifier.hpp"
 
 namespace muffle::evaluate {
 namespace {
 
-constexpr std::size_t kBaggedTrees = 10, kForestTrees = 100, kBoostingRounds = 50;
+constexpr std::size_t kForestTrees = 100;
+
+/// Of the ensembles that have others for images.
+struct EnsembleSettings {
+  std::size_t bagged_trees = 10, boosting_rounds = 50;
+  std::size_t rows_a_draw = 1;  ///< a bagged tree has one row of so many
+  double boosting_rate = 1.0;
+};
+EnsembleSettings settings_of(const Rows& rows) {
+  return rows.features->are_of_images() ? EnsembleSettings{20, 1000, 10, 0.7} : EnsembleSettings{};
+}
+
+/// Of images every class weighs as much, whatever its number of rows.
+std::vector<double> row_weights(const Rows& rows) {
+  std::vector<double> weights(rows.size(), 1.0);
+  if (!rows.features->are_of_images()) return weights;
+  const Eigen::VectorXd sizes = class_sizes(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    weights[i] = static_cast<double>(rows.size()) / (static_cast<double>(rows.classes) * sizes[rows.y[i]]);
+  return weights;
+}
 
 /// Apart from those of the other classifiers (classifiers.cpp).
 enum class TreeStream : std::uint32_t { kTree = 64, kBagging, kForest, kStumps, kBaggedRows, kForestRows };
@@ -43,8 +64,10 @@ class MeanOfTrees final : public TableClassifier {
   std::vector<DecisionTree> trees_;
 };
 
-/// Each tree on as many rows as there are, drawn with replacement.
-std::unique_ptr<TableClassifier> train_on_draws(const Rows& rows, std::size_t trees, const TreePlan& plan,
+/// Each tree on so many rows, drawn with replacement.
+/// @param worth  of each row, where it is drawn
+std::unique_ptr<TableClassifier> train_on_draws(const Rows& rows, std::size_t trees, std::size_t drawn,
+                                                std::span<const double> worth, const TreePlan& plan,
                                                 std::uint64_t seed, TreeStream of_tree, TreeStream of_rows,
                                                 const Heartbeat& heartbeat) {
   const TreeGrower grower(rows);
@@ -54,7 +77,10 @@ std::unique_ptr<TableClassifier> train_on_draws(const Rows& rows, std::size_t tr
     beat(heartbeat);
     const CounterStream draws = stream_of(seed, of_rows, t);
     std::fill(weights.begin(), weights.end(), 0.0);
-    for (std::size_t i = 0; i < rows.size(); ++i) weights[draws.below(i, rows.size())] += 1.0;
+    for (std::size_t i = 0; i < drawn; ++i) {
+      const std::size_t row = draws.below(i, rows.size());
+      weights[row] += worth[row];
+    }
     grown.push_back(grower.grow(weights, plan, stream_of(seed, of_tree, t), heartbeat));
   }
   return std::make_unique<MeanOfTrees>(std::move(grown));
@@ -90,7 +116,7 @@ class VotingTrees final : public TableClassifier {
 
 std::unique_ptr<TableClassifier> train_decision_tree(const Rows& rows, std::uint64_t seed,
                                                      const Heartbeat& heartbeat) {
-  const std::vector<double> weights(rows.size(), 1.0);
+  const std::vector<double> weights = row_weights(rows);
   std::vector<DecisionTree> one;
   one.push_back(TreeGrower(rows).grow(weights, {}, stream_of(seed, TreeStream::kTree), heartbeat));
   return std::make_unique<MeanOfTrees>(std::move(one));
@@ -98,26 +124,30 @@ std::unique_ptr<TableClassifier> train_decision_tree(const Rows& rows, std::uint
 
 std::unique_ptr<TableClassifier> train_bagging(const Rows& rows, std::uint64_t seed,
                                                const Heartbeat& heartbeat) {
-  return train_on_draws(rows, kBaggedTrees, {}, seed, TreeStream::kBagging, TreeStream::kBaggedRows,
-                        heartbeat);
+  const EnsembleSettings settings = settings_of(rows);
+  const std::size_t drawn = std::max<std::size_t>(1, rows.size() / settings.rows_a_draw);
+  return train_on_draws(rows, settings.bagged_trees, drawn, std::vector<double>(rows.size(), 1.0), {}, seed,
+                        TreeStream::kBagging, TreeStream::kBaggedRows, heartbeat);
 }
 
 std::unique_ptr<TableClassifier> train_random_forest(const Rows& rows, std::uint64_t seed,
                                                      const Heartbeat& heartbeat) {
   const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(rows.features->width())));
-  return train_on_draws(rows, kForestTrees, {.features = std::max<std::size_t>(1, root)}, seed,
-                        TreeStream::kForest, TreeStream::kForestRows, heartbeat);
+  return train_on_draws(rows, kForestTrees, rows.size(), row_weights(rows),
+                        {.features = std::max<std::size_t>(1, root)}, seed, TreeStream::kForest,
+                        TreeStream::kForestRows, heartbeat);
 }
 
 /// Stumps, each on rows weighted by how the ones before erred (SAMME).
 std::unique_ptr<TableClassifier> train_adaboost(const Rows& rows, std::uint64_t seed,
                                                 const Heartbeat& heartbeat) {
+  const EnsembleSettings settings = settings_of(rows);
   const TreeGrower grower(rows);
   const double chance = 1.0 - 1.0 / static_cast<double>(rows.classes);
   auto voting = std::make_unique<VotingTrees>();
   std::vector<double> weights(rows.size(), 1.0 / static_cast<double>(rows.size()));
   std::vector<bool> wrong(rows.size());
-  for (std::size_t round = 0; round < kBoostingRounds; ++round) {
+  for (std::size_t round = 0; round < settings.boosting_rounds; ++round) {
     DecisionTree stump =
         grower.grow(weights, {.depth = 1}, stream_of(seed, TreeStream::kStumps, round), heartbeat);
     double error = 0.0, sum = 0.0;
@@ -131,7 +161,8 @@ std::unique_ptr<TableClassifier> train_adaboost(const Rows& rows, std::uint64_t 
       voting->add(std::move(stump), 1.0);
       break;
     }
-    const double weight = std::log((1.0 - error) / error) + std::log(static_cast<double>(rows.classes) - 1.0);
+    const double weight = settings.boosting_rate * (std::log((1.0 - error) / error) +
+                                                    std::log(static_cast<double>(rows.classes) - 1.0));
     if (error >= chance) {
       // No better than chance: it ends, and where it is the first it stands alone.
       if (voting->empty()) voting->add(std::move(stump), 1.0);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -15,6 +17,7 @@
 #include "muffle/core/philox.hpp"
 #include "muffle/schema/table_toml.hpp"
 #include "support/expect_error.hpp"
+#include "support/maps.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muffle::evaluate {
@@ -321,6 +324,120 @@ TEST_F(TableClassifiers, ReadNumbersByTheirBoundsAndCategoriesOneByOne) {
 }
 
 /// Against all questions, asked one by one.
+/// Rows of 4 x 4 numbers, read as images or as vectors.
+struct PixelRows {
+  explicit PixelRows(bool images)
+      : features(images ? test::schema_of({1, 4, 4}, 2) : test::schema_of({16}, 2)),
+        rows{&features, 2, {}, {}} {}
+  void add(const std::array<float, 16>& record, std::int32_t label) { rows.add(record, label); }
+  /// Where one number is `high` or `low` by the class, nine times of ten, and the others by chance.
+  void plant(std::size_t n, float low, float high, std::uint32_t substream) {
+    const CounterStream random(2, Stream::kTest, substream);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::array<float, 16> record;
+      for (std::size_t j = 0; j < 16; ++j)
+        record[j] = static_cast<float>(random.uniform(32 * i + j)) < 0.5f ? low : high;
+      const bool odd = random.below(32 * i + 16, 10) == 0;
+      record[5] = (i % 2 == 1) != odd ? high : low;
+      add(record, static_cast<std::int32_t>(i % 2));
+    }
+  }
+  std::vector<double> scores(const TableClassifier& classifier) const {
+    std::vector<double> out(rows.size() * 2);
+    classifier.score(rows, out);
+    return out;
+  }
+  double accuracy(const TableClassifier& classifier) const {
+    const std::vector<double> s = scores(classifier);
+    double right = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) right += (s[2 * i + 1] > s[2 * i]) == (rows.y[i] == 1);
+    return right / static_cast<double>(rows.size());
+  }
+
+  Features features;
+  Rows rows;
+};
+
+// Table 10 of DP-MERF sets some classifiers otherwise for images than scikit-learn does.
+TEST(TableClassifiersOfImages, DimNumbersAreAbsentToBernoulli) {
+  for (const bool images : {true, false}) {
+    PixelRows planted(images), held_out(images);
+    planted.plant(400, 0.3f, 0.8f, 0);
+    held_out.plant(400, 0.3f, 0.8f, 1);
+    EXPECT_NEAR(held_out.accuracy(*train_bernoulli_nb(planted.rows, 1, {})), images ? 0.9 : 0.5, 0.06);
+  }
+}
+
+TEST(TableClassifiersOfImages, ClassesOfFewRowsCountAsMuchInTrees) {
+  for (const bool images : {true, false}) {
+    PixelRows same(images);
+    for (int i = 0; i < 100; ++i) same.add({}, i < 90 ? 0 : 1);
+    for (const auto train : {train_decision_tree, train_random_forest}) {
+      const double share = same.scores(*train(same.rows, 1, {}))[1];
+      EXPECT_NEAR(share, images ? 0.5 : 0.1, 0.03);
+    }
+  }
+}
+
+TEST(TableClassifiersOfImages, ABaggedTreeOfTwentyHasATenthOfTheRows) {
+  // One row of 400 is of class 1: a tree that has drawn it says so.
+  std::array<float, 16> odd{};
+  odd[3] = 1.0f;
+  for (const bool images : {true, false}) {
+    double found = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      PixelRows rows(images);
+      rows.add(odd, 1);
+      for (int i = 1; i < 400; ++i) rows.add({}, 0);
+      const double score = rows.scores(*train_bagging(rows.rows, seed, {}))[1];
+      const double trees = images ? 20 : 10;
+      EXPECT_NEAR(score * trees, std::round(score * trees), 1e-9);
+      found += score / 20;
+    }
+    EXPECT_NEAR(found, images ? 1 - std::exp(-0.1) : 1 - std::exp(-1.0), 0.07);
+  }
+}
+
+TEST(TableClassifiersOfImages, BoostingGoesOnInSmallerStepsAndOnPartsOfTheRows) {
+  PixelRows images(true), vectors(false);
+  images.plant(300, 0.0f, 1.0f, 0);
+  vectors.plant(300, 0.0f, 1.0f, 0);
+  for (const auto train : {train_gradient_boosting, train_xgboost}) {
+    EXPECT_EQ(vectors.scores(*train(vectors.rows, 1, {})), vectors.scores(*train(vectors.rows, 2, {})));
+    EXPECT_EQ(images.scores(*train(images.rows, 1, {})), images.scores(*train(images.rows, 1, {})));
+    EXPECT_NE(images.scores(*train(images.rows, 1, {})), images.scores(*train(images.rows, 2, {})));
+    EXPECT_GT(images.accuracy(*train(images.rows, 1, {})), 0.8);
+  }
+  EXPECT_GE(images.accuracy(*train_adaboost(images.rows, 1, {})), 0.85);
+  EXPECT_NE(images.scores(*train_adaboost(images.rows, 1, {})),
+            vectors.scores(*train_adaboost(vectors.rows, 1, {})));
+}
+
+TEST(TableClassifiersOfImages, LdaTakesHalfTheCovarianceFromAllNumbers) {
+  PixelRows images(true);
+  images.plant(300, 0.1f, 0.9f, 0);
+  const auto& values = images.rows.values;
+  Eigen::MatrixXd means = Eigen::MatrixXd::Zero(2, 16), within = Eigen::MatrixXd::Zero(16, 16);
+  const auto row = [&](std::size_t i) {
+    return Eigen::Map<const Eigen::Matrix<float, 1, 16>>(values.data() + 16 * i).cast<double>().eval();
+  };
+  for (std::size_t i = 0; i < 300; ++i) means.row(images.rows.y[i]) += row(i) / 150.0;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const Eigen::RowVectorXd e = row(i) - means.row(images.rows.y[i]);
+    within += e.transpose() * e / 300.0;
+  }
+  const Eigen::MatrixXd shrunk =
+      0.5 * within + 0.5 * within.trace() / 16.0 * Eigen::MatrixXd::Identity(16, 16);
+  const Eigen::MatrixXd weights = means * shrunk.inverse();
+  const std::vector<double> scores = images.scores(*train_lda(images.rows, 1, {}));
+  for (std::size_t i = 0; i < 300; ++i) {
+    const auto of_class = [&](Eigen::Index c) {
+      return weights.row(c).dot(row(i)) - 0.5 * weights.row(c).dot(means.row(c));
+    };
+    ASSERT_NEAR(scores[2 * i + 1] - scores[2 * i], of_class(1) - of_class(0), 1e-6) << i;
+  }
+}
+
 TEST(DecisionTree, AsksTheBestQuestionAndGrowsToTheEnd) {
   schema::Schema plain;
   plain.shape = {2};
