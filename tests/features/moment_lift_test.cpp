@@ -39,6 +39,18 @@ TEST(MomentLift, DefaultsFollowTheRecords) {
   EXPECT_EQ(test::make_moments({{"lift", "fourier"}}, schema_of({2}))->to_json()["offset"], 1.0);
 }
 
+// Of epsilon 1 and delta 1e-5 under replace-one, ten equal classes, by the number of records. At 8,000 of
+// nearly equal sides the smallest: strokes lose by a larger one (docs/lab/2026-11-26-small-data.md,
+// "Strokes").
+TEST(MomentLift, TheSideFollowsTheNoiseAndRisksLittle) {
+  for (const auto& [records, side] : {std::pair{60000, 14}, {8000, 10}, {1000, 5}}) {
+    const std::unique_ptr<Lift> lift = make_lift("image");
+    (void)lift->choose_sizes(schema_of({1, 28, 28}, 10), 10 * 5.275909854 / records, 0);
+    lift->resolve(schema_of({1, 28, 28}, 10));
+    EXPECT_EQ(lift->coefficients(), static_cast<std::size_t>(side * side)) << records;
+  }
+}
+
 TEST(MomentLift, ImagesByTheDefinitionOfTheTransform) {
   for (const auto& [shape, k] : {std::pair{std::vector<std::size_t>{1, 28, 28}, 14},
                                  {{3, 8, 8}, 8},
