@@ -203,18 +203,27 @@ bool samples_are_private(const std::filesystem::path& samples_json) {
   }
 }
 
+namespace {
+
+constexpr const char* kWhyNotPrivate =
+    "NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none (--insecure-no-noise). "
+    "Show it, and what is made from it, to nobody who may not see the records.";
+
+}  // namespace
+
+void mark_not_private(const std::filesystem::path& folder) {
+  write_file_atomically(folder / kNotPrivate,
+                        fmt::format("What lies in this folder is {}\n", kWhyNotPrivate));
+}
+
 void end_stage(const Context& context, Stage stage, const std::string& name,
                const std::filesystem::path& file, const std::function<bool()>& is_private) {
   comm::agree(context.comm, "noting the settings", true, [&] {
     if (!context.comm.is_root()) return;
     record_settings(context, stage);
     if (is_private()) return;
-    constexpr const char* kWhy =
-        "NOT PRIVATE: its release has test noise (--insecure-seeded-noise) or none (--insecure-no-noise). "
-        "Show it, and what is made from it, to nobody who may not see the records.";
-    // Curves and samples have no place of their own to say it.
-    write_file_atomically(context.out / kNotPrivate, fmt::format("What lies in this folder is {}\n", kWhy));
-    spdlog::warn("{}: {} is {}", name, file.string(), kWhy);
+    mark_not_private(context.out);
+    spdlog::warn("{}: {} is {}", name, file.string(), kWhyNotPrivate);
   });
 }
 

@@ -53,6 +53,10 @@ void round_times(const Context& context);
 /// beside it.
 bool samples_are_private(const std::filesystem::path& samples_json);
 
+/// Says in a file of the folder that what lies there is NOT PRIVATE: curves, samples and pictures have no
+/// place of their own to say it. @throws IoError.
+void mark_not_private(const std::filesystem::path& folder);
+
 /// Records the stage's settings, and says, each time and in a file of the run folder, if `file` comes of a
 /// release with test noise. Collective.
 /// @param is_private  asked on root. @throws IoError on every rank.

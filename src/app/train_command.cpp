@@ -6,6 +6,7 @@
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
 #include "muffle/model/network.hpp"
+#include "muffle/release/artifact.hpp"
 #include "muffle/synth/moved_rows.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/trainer.hpp"
@@ -33,6 +34,11 @@ void train_network(Context& context, const model::NetworkSettings& network,
   comm::HostComm& comm = context.comm;
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
+  // Before the first curve is there.
+  comm::agree(comm, "looking whether the release is private", true, [&] {
+    if (comm.is_root() && !release::parse_artifact(release, release_file.string()).is_private)
+      mark_not_private(context.out);
+  });
   const bool reads_records = context.config.train.match_records;
   data::DataSpec records;
   if (reads_records) {

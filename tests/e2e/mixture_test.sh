@@ -33,6 +33,8 @@ check "the ledger has it" grep -q '"secure_noise":false' "$work/ledger-exact.jso
 for file in samples.json metrics.json; do check "$file says that it is not private" grep -q '"is_private": false' "$work/exact/$file"; done
 check "the run folder says it, for files that cannot" grep -q 'NOT PRIVATE' "$work/exact/NOT-PRIVATE.txt"
 check "no folder of a release with noise does" test ! -e "$out/NOT-PRIVATE.txt"
+ends 137 at rename@checkpoint-b.mfl kill-after on 1 train "${records[@]}" --set train.checkpoint_every=5 --release "$work/exact/release.mfl" --out "$work/cut"
+check "a folder whose training was cut off says it, too" grep -q 'NOT PRIVATE' "$work/cut/NOT-PRIVATE.txt"
 mkdir "$work/moved" && cp "$work/exact/NOT-PRIVATE.txt" "$work/exact/"samples.* "$work/moved" && rm "$work/moved/samples.json"
 ends 0 on 1 evaluate "${records[@]}" --samples "$work/moved/samples.npz" --out "$work/scored"
 check "samples that were moved with that file are known by it" grep -q '"is_private": false' "$work/scored/metrics.json"
