@@ -34,17 +34,17 @@ void train_network(Context& context, const model::NetworkSettings& network,
   comm::HostComm& comm = context.comm;
   TrainingPlace place = place_training(context);
   const std::string release = shared_file(comm, release_file, 0, "reading the release");
-  // Before the first curve is there.
-  comm::agree(comm, "looking whether the release is private", true, [&] {
-    if (comm.is_root() && !release::parse_artifact(release, release_file.string()).is_private)
-      mark_not_private(context.out);
-  });
   const bool reads_records = context.config.train.match_records;
   data::DataSpec records;
   if (reads_records) {
     require_release_of_records(context, release, release_file.string());
     records = prepare_records(context);
   }
+  // Before the first curve is there.
+  comm::agree(comm, "looking whether the release is private", true, [&] {
+    if (comm.is_root() && !release::parse_artifact(release, release_file.string()).is_private)
+      mark_not_private(context.out);
+  });
   comm::Detachment detachment(comm, place.works);
   detachment.run("training", [&](comm::HostComm& mine, const comm::Detachment::Heartbeat& heartbeat) {
     place.setup.heartbeat = heartbeat;

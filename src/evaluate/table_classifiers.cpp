@@ -132,7 +132,7 @@ std::span<const TableClassifierKind> table_classifier_kinds() {
        {"random_forest", 40, train_random_forest},
        {"bagging", 20, train_bagging},
        {"gradient_boosting", 10, train_gradient_boosting},
-       {"adaboost", 5, train_adaboost},
+       {"adaboost", 60, train_adaboost},  // of images; of tables it is done soon wherever it begins
        {"xgboost", 15, train_xgboost}}};
   return kKinds;
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "float_environment.hpp"
 #include "kernels.hpp"
 #include "lift_settings.hpp"
 #include "muffle/core/error.hpp"
@@ -204,7 +205,7 @@ class DecoderStep final : public DecoderStepMap {
     settings::Problems problems;
     dims_ = 0;
     if (components_ > 0) {
-      problems.unless(!lift_, "components lie along axes of their own: leave out lift");
+      if (lift_) throw ConfigError("a decoder's components lie along axes of their own: leave out lift");
       dims_ = LiftProblems().dims_of(schema);
     } else {
       if (!lift_ || lift_->affine() == nullptr)
@@ -321,11 +322,16 @@ class DecoderStep final : public DecoderStepMap {
   const SteppedFeatures* steps() const override { return this; }
   std::size_t rounds() const override { return rounds_; }
   std::size_t axes() const override { return components_; }
+  std::shared_ptr<const PrincipalAxes> known_axes() const override {
+    const bool found = axes_ && std::ranges::any_of(axes_->numbers(), [](float v) { return v != 0.0f; });
+    return found ? axes_ : nullptr;  // not those before anything is released
+  }
   std::shared_ptr<const FeatureMap> after(const Before& before) const override {
     require((before.axes ? before.axes->count() : 0) == components_ &&
                 (!before.axes || before.axes->dims() == dims()),
             "a decoder's step goes by other axes than it needs");
     // Sums, products and roundings of IEEE numbers alone, one after the other.
+    const DefaultFloatEnvironment environment;
     const std::vector<float> begun = beginning();
     std::vector<double> weights(begun.begin(), begun.end()), speed(begun.size(), 0.0);
     for (const std::vector<double>& mean : before.means) {

@@ -123,7 +123,7 @@ class CodedSettings : public ClosedFormSettings {
   void read_json(const JsonFields& fields) override { codes_->read_json(fields); }
   /// Beside the closed form's: a record in double, its code and the hidden units.
   double numbers_at_once(const schema::Schema& schema) const override {
-    return codes_->numbers_at_once(schema) + 4 * static_cast<double>(schema.dims());
+    return codes_->numbers_at_once(schema) + 8 * static_cast<double>(schema.dims());
   }
 
   std::unique_ptr<Sampler> open(const ModelInfo& info, const JsonFields& description,

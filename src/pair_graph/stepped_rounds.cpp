@@ -7,17 +7,21 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
 #include "muffle/core/error.hpp"
 #include "muffle/features/lift.hpp"
 #include "muffle/features/stepped.hpp"
 #include "muffle/pair_graph/rounds.hpp"
-#include "muffle/release/noisy_moments.hpp"
 
 namespace muffle::pair_graph {
 namespace {
 
 using features::NamedMap;
+
+/// D of the most coefficients of which axes are found.
+constexpr std::size_t kMostSecondMoments =
+    (features::PrincipalAxes::kMostCoefficients + 1) * (features::PrincipalAxes::kMostCoefficients + 2) / 2;
 
 /// Of a map that goes on step by step: which of its own rounds it is, 1 the first; 0: one before that.
 std::size_t step_of(const NamedMap& map) {
@@ -53,26 +57,38 @@ std::vector<double> mean_of(const release::Artifact& a, const NamedMap& map, dou
 std::shared_ptr<const features::PrincipalAxes> axes_of(const release::Artifact& a,
                                                        const features::SteppedFeatures& rule) {
   if (rule.axes() == 0) return nullptr;
-  const release::NoisyMoments moments = release::make_noisy_moments(a);
-  const features::Lift& lift = *moments.moments.lift;
-  if (lift.affine() == nullptr || rule.axes() > lift.coefficients())
+  const std::size_t b = release::require_second_moments(a, "a decoder along principal components");
+  const std::size_t numbers = a.features(b);
+  // Of many coefficients not even the lift is built.
+  const features::SecondMoments* const found =
+      numbers > kMostSecondMoments ? nullptr : &a.maps[b].map->second_moments()->moments();
+  if (found == nullptr || found->lift->affine() == nullptr || rule.axes() > found->lift->coefficients())
     throw ProtocolError(
         fmt::format("the release's second moments do not have the {} principal components that a decoder's "
                     "codes lie along: the file was made or changed by something else than muffle.",
                     rule.axes()));
-  std::vector<double> all(moments.order * moments.order, 0.0);
-  for (std::size_t c = 0; c < moments.classes; ++c) {
-    const std::span<const double> own = moments.of_class(c);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] += own[i];
+  const features::SecondMoments& moments = *found;
+  const std::size_t q = moments.order();
+  const double scale = a.maps[b].map->scale(a.lattice);
+  std::vector<double> all(q * q, 0.0);
+  for (std::size_t c = 0; c < a.rows(b); ++c) {
+    const std::int64_t* const values = a.values.data() + a.offset(b) + c * numbers;
+    for (std::size_t i = 0; i < q; ++i) {
+      for (std::size_t j = 0; j < q; ++j)
+        all[i * q + j] += static_cast<double>(values[features::SecondMoments::index(q, i, j)]) / scale;
+    }
   }
   return std::make_shared<const features::PrincipalAxes>(
-      features::PrincipalAxes::of(moments.moments, all, rule.axes()));
+      features::PrincipalAxes::of(moments, all, rule.axes()));
 }
 
 /// What is known before step `steps` + 1 of the map NAME. @throws ProtocolError  something is missing.
+/// @param axes  that the map goes by; null: they are worked out
 features::SteppedFeatures::Before before_step(const release::Artifact& a, const std::string& name,
-                                              const features::SteppedFeatures& rule, std::size_t steps) {
-  features::SteppedFeatures::Before out{axes_of(a, rule), {}};
+                                              const features::SteppedFeatures& rule, std::size_t steps,
+                                              std::shared_ptr<const features::PrincipalAxes> axes = nullptr) {
+  if (!axes) axes = axes_of(a, rule);
+  features::SteppedFeatures::Before out{std::move(axes), {}};
   if (steps == 0) return out;
   // Where noise leaves none, 1: nothing of use can be learned then.
   const double records = std::max(1.0, release::believed_records(a));
@@ -126,6 +142,12 @@ void check_axes(const std::vector<NamedMap>& maps, const NamedMap& map) {
         fmt::format("map.{}: components are of second moments that lead back to records: give map.{} a lift "
                     "that does, such as {}",
                     map.name, moments->name, features::affine_lifts()));
+  if (lift.coefficients() > features::PrincipalAxes::kMostCoefficients)
+    throw ConfigError(fmt::format(
+        "map.{}: components are found of at most {} coefficients, and the second moments of map.{} are of "
+        "{}: "
+        "give it fewer",
+        map.name, features::PrincipalAxes::kMostCoefficients, moments->name, lift.coefficients()));
   if (axes > lift.coefficients())
     throw ConfigError(fmt::format(
         "map.{}: components = {}, and the second moments of map.{} are of {} coefficients: use as many "
@@ -166,7 +188,11 @@ std::shared_ptr<const features::FeatureMap> next_step(const release::ReleasePlan
                                                       const release::Artifact& so_far) {
   const NamedMap& map = plan.maps.at(b);
   const features::SteppedFeatures& rule = *map.map->steps();
-  return rule.after(before_step(so_far, name_of_all(map), rule, step_of(map) - 1));
+  const std::size_t before = step_of(map) - 1;
+  // Of a job that goes on they are not known.
+  const NamedMap* const last = find_step(so_far.maps, name_of_all(map), before);
+  return rule.after(before_step(so_far, name_of_all(map), rule, before,
+                                last == nullptr ? nullptr : last->map->steps()->known_axes()));
 }
 
 std::shared_ptr<const features::FeatureMap> last_step(const release::Artifact& a) {

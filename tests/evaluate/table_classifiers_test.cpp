@@ -323,7 +323,6 @@ TEST_F(TableClassifiers, ReadNumbersByTheirBoundsAndCategoriesOneByOne) {
   EXPECT_EQ(of(5, 0.5f, 0), (std::vector<float>{0, 1, 1, 0, 0, 0, 0})) << "the last code: missing";
 }
 
-/// Against all questions, asked one by one.
 /// Rows of 4 x 4 numbers, read as images or as vectors.
 struct PixelRows {
   explicit PixelRows(bool images)
@@ -385,6 +384,7 @@ TEST(TableClassifiersOfImages, ABaggedTreeOfTwentyHasATenthOfTheRows) {
   odd[3] = 1.0f;
   for (const bool images : {true, false}) {
     double found = 0;
+    bool odd_number = false;  // of twentieths: there are twenty
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       PixelRows rows(images);
       rows.add(odd, 1);
@@ -392,13 +392,15 @@ TEST(TableClassifiersOfImages, ABaggedTreeOfTwentyHasATenthOfTheRows) {
       const double score = rows.scores(*train_bagging(rows.rows, seed, {}))[1];
       const double trees = images ? 20 : 10;
       EXPECT_NEAR(score * trees, std::round(score * trees), 1e-9);
+      odd_number = odd_number || std::lround(score * 20) % 2 == 1;
       found += score / 20;
     }
+    EXPECT_EQ(odd_number, images);
     EXPECT_NEAR(found, images ? 1 - std::exp(-0.1) : 1 - std::exp(-1.0), 0.07);
   }
 }
 
-TEST(TableClassifiersOfImages, BoostingGoesOnInSmallerStepsAndOnPartsOfTheRows) {
+TEST(TableClassifiersOfImages, BoostedTreesSeePartOfTheRowsOrOfTheNumbers) {
   PixelRows images(true), vectors(false);
   images.plant(300, 0.0f, 1.0f, 0);
   vectors.plant(300, 0.0f, 1.0f, 0);
@@ -408,9 +410,29 @@ TEST(TableClassifiersOfImages, BoostingGoesOnInSmallerStepsAndOnPartsOfTheRows) 
     EXPECT_NE(images.scores(*train(images.rows, 1, {})), images.scores(*train(images.rows, 2, {})));
     EXPECT_GT(images.accuracy(*train(images.rows, 1, {})), 0.8);
   }
-  EXPECT_GE(images.accuracy(*train_adaboost(images.rows, 1, {})), 0.85);
-  EXPECT_NE(images.scores(*train_adaboost(images.rows, 1, {})),
-            vectors.scores(*train_adaboost(vectors.rows, 1, {})));
+  // Of one number there is no part, and of rows there is.
+  const Features one(test::schema_of({1, 1, 1}, 2));
+  Rows rows{&one, 2, {}, {}};
+  const CounterStream random(3, Stream::kTest);
+  for (std::size_t i = 0; i < 300; ++i)
+    rows.add(std::array{static_cast<float>(random.uniform(i))}, random.below(1000 + i, 3) == 0 ? 1 : 0);
+  const auto differs = [&](auto train) {
+    std::vector<double> first(600), second(600);
+    train(rows, 1, {})->score(rows, first);
+    train(rows, 2, {})->score(rows, second);
+    return first != second;
+  };
+  EXPECT_TRUE(differs(train_gradient_boosting));
+  EXPECT_FALSE(differs(train_xgboost));
+}
+
+TEST(TableClassifiersOfImages, AdaBoostIsAnotherThanOfVectors) {
+  PixelRows images(true), vectors(false);
+  images.plant(300, 0.0f, 1.0f, 0);
+  vectors.plant(300, 0.0f, 1.0f, 0);
+  const std::unique_ptr<TableClassifier> trained = train_adaboost(images.rows, 1, {});
+  EXPECT_NE(images.scores(*trained), vectors.scores(*train_adaboost(vectors.rows, 1, {})));
+  EXPECT_GE(images.accuracy(*trained), 0.85);
 }
 
 TEST(TableClassifiersOfImages, LdaTakesHalfTheCovarianceFromAllNumbers) {
@@ -438,6 +460,7 @@ TEST(TableClassifiersOfImages, LdaTakesHalfTheCovarianceFromAllNumbers) {
   }
 }
 
+/// Against all questions, asked one by one.
 TEST(DecisionTree, AsksTheBestQuestionAndGrowsToTheEnd) {
   schema::Schema plain;
   plain.shape = {2};

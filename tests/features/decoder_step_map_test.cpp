@@ -164,6 +164,36 @@ TEST(DecoderStepMap, NoPairOfRecordsIsFartherApartThanTwoWhateverTheWeights) {
   }
 }
 
+// What a message says its axes are may be anything: no record adds more for that.
+TEST(DecoderStepMap, NoAxesMakeAGradientLongerThanOne) {
+  const auto honest = along_axes(0.3);
+  const nlohmann::json stated = honest->to_json();
+  const std::string state = honest->steps()->state();
+  const std::size_t numbers = 6 * kImages.dims();  // the mean and five axes
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const float bad : {1e30f, -3e38f, kInf, std::nanf(""), 1e-40f, 0.7f}) {
+    for (const bool everywhere : {true, false}) {
+      std::string forged = state;
+      for (std::size_t i = everywhere ? 0 : numbers - 3; i < numbers; ++i)
+        std::memcpy(forged.data() + i * sizeof(float), &bad, sizeof bad);
+      nlohmann::json other = stated;
+      other["state"] = to_hex(sha256(PublicBytes(std::as_bytes(std::span(forged)))));
+      const JsonDocument document{"x.mfl", "a release", ""};
+      const std::shared_ptr<FeatureMap> read = make_map("decoder-step");
+      read->read_json(JsonFields(other, document));
+      read->resolve(kImages);
+      const auto block = read->steps()->with_state(forged)->make_block({});
+      const Records records(20, kImages.dims(), 1);
+      for (std::size_t r = 0; r < records.n; ++r) {
+        std::uint64_t norm = 0;
+        for (const std::int64_t v : features_of(*block, records.row(r)))
+          norm += static_cast<std::uint64_t>(v * v);
+        ASSERT_LE(norm, Lattice{}.max_squared_norm()) << bad;
+      }
+    }
+  }
+}
+
 TEST(DecoderStepMap, SumsAreTheSameInEveryOrderAndTileAtAnyWeights) {
   for (const auto& map : {wandered(*begun(), 0.2), along_axes(0.2)}) {
     const auto block = map->make_block({});

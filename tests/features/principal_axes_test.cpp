@@ -127,6 +127,65 @@ TEST(PrincipalAxes, WhatIsNotThereIsZerosAndNeverNaN) {
   }
 }
 
+/// Moments that are diagonal in the lift's coefficients, of these variances; all others are 0.
+std::vector<double> diagonal(const SecondMoments& moments, const std::vector<double>& variances) {
+  const std::size_t q = moments.order();
+  std::vector<double> second(q * q, 0.0);
+  second[0] = 100.0;
+  for (std::size_t i = 0; i < variances.size(); ++i) {
+    const double weight = moments.lift->affine()->weights[i];
+    second[(i + 1) * q + i + 1] = variances[i] * weight * weight;
+  }
+  return second;
+}
+
+// Noise makes variances that no records have: what lies far below 0 comes last, not first.
+TEST(PrincipalAxes, GoByTheLargestVarianceNotTheLargestNumber) {
+  const auto map = moments_map();
+  const SecondMoments& moments = map->second_moments()->moments();
+  const PrincipalAxes axes = PrincipalAxes::of(moments, diagonal(moments, {1.0, -9.0, 5.0, 0.5}), 3);
+  std::vector<double> u(moments.order() - 1), x(axes.dims());
+  for (const auto& [place, coefficient] : {std::pair{0, 2}, {1, 0}, {2, 3}}) {
+    std::fill(u.begin(), u.end(), 0.0);
+    u[static_cast<std::size_t>(coefficient)] =
+        moments.lift->affine()->weights[static_cast<std::size_t>(coefficient)];
+    moments.lift->affine()->back(u.data(), x.data());
+    double along = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      along +=
+          x[i] * static_cast<double>(axes.numbers()[static_cast<std::size_t>(place + 1) * axes.dims() + i]);
+    EXPECT_NEAR(std::fabs(along), 1.0, 1e-5) << place;
+  }
+}
+
+TEST(PrincipalAxes, AMeanBeyondAllRecordsIsBroughtBack) {
+  const auto map = moments_map();
+  const SecondMoments& moments = map->second_moments()->moments();
+  std::vector<double> second = diagonal(moments, {1.0, 1.0, 1.0});
+  second[0] = 1e-3;
+  for (std::size_t i = 1; i < 4; ++i) second[i] = second[i * moments.order()] = i == 2 ? 1e30 : -50.0;
+  const PrincipalAxes axes = PrincipalAxes::of(moments, second, 2);
+  for (std::size_t i = 0; i < axes.dims(); ++i)
+    EXPECT_TRUE(axes.numbers()[i] >= 0.0f && axes.numbers()[i] <= 1.0f) << axes.numbers()[i];
+  for (const float v : axes.numbers()) EXPECT_TRUE(std::isfinite(v));
+}
+
+// A release is verified elsewhere than where it was made: every build finds these bytes.
+TEST(PrincipalAxes, AreTheSameBitsOnEveryBuild) {
+  const auto map = moments_map();
+  const SecondMoments& moments = map->second_moments()->moments();
+  const std::size_t q = moments.order();
+  const CounterStream random(11, Stream::kTest);
+  std::vector<double> second(q * q);
+  for (std::size_t a = 0; a < q; ++a) {
+    for (std::size_t b = 0; b <= a; ++b)
+      second[a * q + b] = second[b * q + a] = (a == b ? 8.0 : 0.0) + random.uniform(a * q + b) - 0.5;
+  }
+  const PrincipalAxes axes = PrincipalAxes::of(moments, second, 7);
+  EXPECT_EQ(sha256_of(std::vector<float>(axes.numbers().begin(), axes.numbers().end())),
+            "7cbb96829bf39b28c91fb02b64d316ac3ab9c1b557941c130b2234a283a9e336");
+}
+
 TEST(PrincipalAxes, CodesAreTheSameWhateverIsEncodedBesideThem) {
   const auto map = moments_map();
   const SecondMoments& moments = map->second_moments()->moments();

@@ -13,7 +13,7 @@
 namespace muffle::features {
 
 /// From a record's code back to a record: dec(u) = back(u) + V relu(A z), z = (1, u / c), u the code that a
-/// public affine lift makes of a record, or that lies along principal axes. Public.
+/// public affine lift makes of a record, or that lies along principal axes; c is unit(). Public.
 struct Decoder {
   std::shared_ptr<const Lift> lift;           ///< built, affine; null: the axes
   std::shared_ptr<const PrincipalAxes> axes;  ///< null: the lift
@@ -26,7 +26,8 @@ struct Decoder {
   const float* first() const { return weights.data(); }
   const float* second() const { return weights.data() + hidden * inputs(); }
 
-  double unit() const;  ///< c
+  /// The lift's default offset, which the axes have of as many numbers.
+  double unit() const;
   /// @param u  a row of `stride` >= n numbers for each record
   void encode(std::span<const float* const> records, double* u, std::size_t stride) const;
   /// @param x  d numbers, not clipped

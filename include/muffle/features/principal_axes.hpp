@@ -8,15 +8,19 @@
 
 namespace muffle::features {
 
-/// Codes c = P (x - m) of records x, and the way back x = m + P^t c. P has orthonormal rows, or rows of
+/// Codes c = P (x - mean) of records x, and the way back x = mean + P^t c. P has orthonormal rows, or rows of
 /// zeros. Public, immutable, thread-safe.
 class PrincipalAxes {
  public:
-  /// @param dims  d  @param numbers  m (d), then P (p x d, row-major): a whole multiple of d
+  /// Of at most so many coefficients axes are found: some n^3 100 operations, half a minute at most.
+  static constexpr std::size_t kMostCoefficients = 768;
+
+  /// @param dims  d  @param numbers  the mean (d), then P (p x d, row-major): a whole multiple of d
   PrincipalAxes(std::size_t dims, std::vector<float> numbers);
 
-  /// The mean and the first principal axes of records, by their noisy second moments. By additions, products,
-  /// divisions and roots in one order: the same bits on every build.
+  /// The mean and the first principal axes of records, by their noisy second moments: the eigenvectors of the
+  /// largest eigenvalues, which noise may have left below 0. By additions, products, divisions and roots in
+  /// one order: the same bits on every build.
   /// @param moments  of an affine lift of n >= count coefficients
   /// @param second   q x q, symmetric: the sum over all records of z z^T, and noise
   static PrincipalAxes of(const SecondMoments& moments, std::span<const double> second, std::size_t count);
@@ -33,7 +37,7 @@ class PrincipalAxes {
  private:
   std::size_t dims_ = 0;
   std::vector<float> numbers_;
-  std::vector<double> origin_, axes_turned_;  ///< m; P^t with room for whole vectors
+  std::vector<double> origin_, axes_turned_;  ///< the mean; P^t with room for whole vectors
 };
 
 }  // namespace muffle::features

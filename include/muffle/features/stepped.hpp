@@ -29,6 +29,8 @@ class SteppedFeatures {
     /// Of each of its rounds before, the noisy sums of features() numbers, divided by the number of records.
     std::vector<std::vector<double>> means;
   };
+  /// The axes that this map goes by, where it knows them: worked out once, they are those of all its rounds.
+  virtual std::shared_ptr<const PrincipalAxes> known_axes() const { return nullptr; }
   /// The map of the next round. The same bits on every build.
   virtual std::shared_ptr<const FeatureMap> after(const Before& before) const = 0;
 
