@@ -354,7 +354,7 @@ class DecoderStep final : public DecoderStepMap {
     if (bytes.size() != (of_axes + features()) * sizeof(float) || digest_of(bytes) != digest_)
       throw ConfigError("its state is another than the one that is stated");
     std::vector<float> axes(of_axes), weights(features());
-    std::memcpy(axes.data(), bytes.data(), of_axes * sizeof(float));
+    if (of_axes > 0) std::memcpy(axes.data(), bytes.data(), of_axes * sizeof(float));
     std::memcpy(weights.data(), bytes.data() + of_axes * sizeof(float), weights.size() * sizeof(float));
     auto out = std::make_shared<DecoderStep>(*this);
     out->set(std::move(weights),
