@@ -252,13 +252,8 @@ class DecoderStep final : public DecoderStepMap {
       components_ = f.integer("components", 1, kMaxOrder);
     } else {
       f.only({"lift", "lift_settings", "rounds", "hidden", "rate", "momentum", "seed", kState});
-      lift_name_ = f.text("lift", 64);
-      try {
-        lift_ = make_lift(lift_name_);
-      } catch (const ConfigError& e) {
-        f.fail("lift", e.what());
-      }
-      lift_->read_json(f.object("lift_settings"));
+      lift_ = read_lift(f);
+      lift_name_ = lift_->kind();
     }
     rounds_ = f.integer("rounds", 2, kMostStepRounds);
     hidden_ = f.integer("hidden", 1, kMostHidden);

@@ -63,6 +63,17 @@ void tell_lift_keys(LiftsOf which,
   }
 }
 
+std::unique_ptr<Lift> read_lift(const JsonFields& fields) {
+  std::unique_ptr<Lift> lift;
+  try {
+    lift = make_lift(fields.text("lift", 64));
+  } catch (const ConfigError& e) {
+    fields.fail("lift", e.what());
+  }
+  lift->read_json(fields.object("lift_settings"));
+  return lift;
+}
+
 std::unique_ptr<Lift> natural_lift(LiftsOf which, const schema::Schema& schema) {
   for (const LiftKind& kind : lift_kinds()) {
     std::unique_ptr<Lift> lift = kind.make();

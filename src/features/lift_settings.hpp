@@ -57,6 +57,9 @@ void declare_lift(settings::Keys& keys, LiftsOf which, std::string help, std::st
 /// The keys of each of them: FeatureMap::tell_further_keys().
 void tell_lift_keys(LiftsOf which,
                     const std::function<void(const std::string&, const std::vector<settings::Key>&)>& tell);
+/// What a release says of its lift, by the fields `lift` and `lift_settings`. @throws ProtocolError  no such
+/// lift
+std::unique_ptr<Lift> read_lift(const JsonFields& fields);
 /// The first one that is natural for such records; null: none is.
 std::unique_ptr<Lift> natural_lift(LiftsOf which, const schema::Schema& schema);
 

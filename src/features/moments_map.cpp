@@ -169,13 +169,8 @@ class MomentsMap final : public FeatureMap, private SecondMomentFeatures {
   }
   void read_json(const JsonFields& f) override {
     f.only({"lift", "lift_settings", "offset", "bits"});
-    lift_name_ = f.text("lift", 64);
-    try {
-      lift_ = make_lift(lift_name_);
-    } catch (const ConfigError& e) {
-      f.fail("lift", e.what());
-    }
-    lift_->read_json(f.object("lift_settings"));
+    lift_ = read_lift(f);
+    lift_name_ = lift_->kind();
     offset_ = f.number("offset");
     bits_ = static_cast<int>(f.integer("bits", kLeastBits, kMostBits));
   }

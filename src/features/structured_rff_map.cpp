@@ -29,6 +29,21 @@ static_assert(kTile <= Accumulator::kMostRows);
 /// Substreams of Stream::kFrequencies (rff_map.cpp has the others), part of the artifact format.
 constexpr std::uint32_t kSigns = 3, kChi = 4;
 
+/// Draw `j` of the squared length of a vector of `size` standard normal numbers. For an even size it is minus
+/// twice the logarithm of a product of size / 2 uniform numbers, which takes a tenth of the time of drawing
+/// the vector.
+double chi_squared(const CounterStream& stream, std::size_t j, std::size_t size) {
+  constexpr std::size_t kAtOnce = 16;  // of 2^-53 at least: their product is no denormal number
+  static_assert(kLeastSize % (2 * kAtOnce) == 0);
+  double sum = 0.0;
+  for (std::size_t first = j * size / 2; first < (j + 1) * size / 2; first += kAtOnce) {
+    double product = 1.0;
+    for (std::size_t i = first; i < first + kAtOnce; ++i) product *= stream.uniform(i);
+    sum -= 2.0 * portable_log(product);
+  }
+  return sum;
+}
+
 std::size_t padded(std::size_t n) { return (n + kInterleaved - 1) / kInterleaved * kInterleaved; }
 
 struct StructuredWorkspace final : Workspace {
@@ -140,20 +155,14 @@ class StructuredRff final : public StructuredRffMap {
     out.size = size();
     const std::size_t count = features_ / 2;
     out.blocks = (count + out.size - 1) / out.size;
-    const CounterStream signs(seed_, Stream::kFrequencies, kSigns), normal(seed_, Stream::kFrequencies, kChi);
+    const CounterStream signs(seed_, Stream::kFrequencies, kSigns), chi(seed_, Stream::kFrequencies, kChi);
     std::uint64_t drawn = 0;
     for (std::vector<float>& of : out.signs) {
       for (std::size_t i = 0; i < out.blocks * out.size; ++i)
         of.push_back(signs.below(drawn++, 2) == 0 ? 1.0f : -1.0f);
     }
-    for (std::size_t j = 0; j < count; ++j) {
-      double squares = 0.0;
-      for (std::size_t c = 0; c < out.size; ++c) {
-        const double v = normal.normal(j * out.size + c);
-        squares += v * v;
-      }
-      out.lengths.push_back(std::sqrt(squares) / length_scale_);
-    }
+    for (std::size_t j = 0; j < count; ++j)
+      out.lengths.push_back(std::sqrt(chi_squared(chi, j, out.size)) / length_scale_);
     return out;
   }
 

@@ -249,7 +249,6 @@ std::vector<double> shares_of_rounds(const release::ReleasePlan& plan) {
   std::vector<double> shares(plan.rounds(), 0.0);
   double sum = 0;
   for (const NamedMap& map : plan.maps) {
-    if (!is_counted(map) && map.map->steps() == nullptr) continue;
     shares[map.round - 1] += map.weight * map.weight;
     sum += map.weight * map.weight;
   }

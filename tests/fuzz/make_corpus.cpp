@@ -14,6 +14,7 @@
 #include "muffle/release/membership.hpp"
 #include "muffle/schema/schema.hpp"
 #include "muffle/train/checkpoint.hpp"
+#include "pair_graph/stepped_release.hpp"
 #include "privacy/ledger_entry.hpp"
 #include "release/sample_artifact.hpp"
 #include "round/several_rounds.hpp"
@@ -90,8 +91,19 @@ void release_of_rounds() {
     s.run_without(r, r == 1 ? 0 : s.c.world.holders.size());
   }
   const std::string bytes = s.c.in_exchange(release::release_name(s.rounds.back().id));
-  seed_both("artifact", "-rounds",
-            parse_container(bytes, "muffle-release", release::kArtifactVersion, "seed"));
+  const Container counted = parse_container(bytes, "muffle-release", release::kArtifactVersion, "seed");
+  seed_both("artifact", "-rounds", counted);
+  seed_both("rounds", "-counted", counted);
+}
+
+/// What goes on step by step, from codes of a lift and along principal components.
+void releases_of_steps() {
+  for (const std::string components : {"", "2"}) {
+    const std::string bytes =
+        artifact_bytes(test::decoder_release(test::schema_of({1, 4, 4}, 1), "2", components).whole());
+    seed_both("rounds", components.empty() ? "-steps" : "-components",
+              parse_container(bytes, "muffle-release", release::kArtifactVersion, "seed"));
+  }
 }
 
 void job_proposals() {
@@ -292,6 +304,7 @@ int main(int argc, char** argv) {
   ledgers();
   messages();
   release_of_rounds();
+  releases_of_steps();
   job_proposals();
   requests();
   answers();

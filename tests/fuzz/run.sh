@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-10}
 shift || true
 targets=("$@")
-((${#targets[@]})) || targets=(artifact container checkpoint moments_model ledger journal config keys messages job shelf answers formats picture csv schema)
+((${#targets[@]})) || targets=(artifact rounds container checkpoint moments_model ledger journal config keys messages job shelf answers formats picture csv schema)
 
 build=${MUFFLE_FUZZ_BUILD:-build/asan}
 mkdir -p "$build"
@@ -29,7 +29,7 @@ fuzz() {
   [[ $target == config ]] && seeds+=(configs)
   [[ $target == schema ]] && seeds+=(configs/schemas)
   [[ -e tests/fuzz/$target.dict ]] && options=("-dict=tests/fuzz/$target.dict")
-  if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=8192 \
+  if "$build/tests/fuzz/fuzz_$target" -seed="${MUFFLE_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=10240 \
     -timeout="${MUFFLE_FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="$crashes/" "${options[@]}" \
     "$found" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: $target clean, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions in $seconds s"

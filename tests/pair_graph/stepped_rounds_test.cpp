@@ -95,6 +95,9 @@ TEST(SteppedRounds, ComponentsAreOfTheNoisyMomentsOfTheRoundBefore) {
   EXPECT_EQ(release.plan().rounds(), 5u);
   EXPECT_NEAR(release.plan().noise.sigma, decoder_release().plan().noise.sigma, 1e-12)
       << "a round of its own costs nothing";
+  const testing::Matcher<double> quarter = testing::DoubleNear(0.2 / 4, 1e-12);
+  EXPECT_THAT(shares_of_rounds(release.plan()),
+              testing::ElementsAre(testing::DoubleNear(0.8, 1e-12), quarter, quarter, quarter, quarter));
   const Artifact a = release.whole();
   EXPECT_EQ(artifact_bytes(release::parse_artifact(artifact_bytes(a), "x.mfl")), artifact_bytes(a));
   EXPECT_EQ(a.maps[place_of(a, "moments")].round, 1u);
