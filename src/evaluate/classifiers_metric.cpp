@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "accuracy_by_records.hpp"
 #include "labelled_records.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "rounded.hpp"
@@ -23,30 +24,6 @@ FoundTable table_of(const ClassifierReport& report, const Fineness& of_own) {
     }
   }
   return table;
-}
-
-/// Accuracy by the number of synthetic records, where somebody asked for it.
-void add_sizes(const ClassifierReport& report, Findings& out) {
-  if (report.of_sizes.empty()) return;
-  FoundTable table{"accuracy, trained on the first so many synthetic records", {}, {}};
-  FoundSeries series{table.title, "synthetic records", {}, {}};
-  for (const Score& s : report.synthetic) {
-    table.columns.push_back(s.name);
-    series.lines.push_back({s.name, {}});
-  }
-  for (const auto& [records, scores] : report.of_sizes) {
-    const std::string name = std::to_string(records);
-    FoundTable::Row& row = table.rows.emplace_back();
-    row.name = name;
-    series.at.push_back(static_cast<double>(records));
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      row.cells.push_back(Fineness().share_cell(
-          scores[i].accuracy, {"classifiers", scores[i].name, "accuracy_by_records", name}));
-      series.lines[i].values.push_back(Fineness().share(scores[i].accuracy));
-    }
-  }
-  out.tables.push_back(std::move(table));
-  out.series.push_back(std::move(series));
 }
 
 /// Classifiers trained on synthetic records and tested on real ones.
@@ -93,7 +70,9 @@ class ClassifiersMetric final : public Metric {
     const ClassifierReport report = evaluate_classifiers(subject, spec_);
     Findings out;
     out.tables.push_back(table_of(report, fineness_of_own(subject)));
-    add_sizes(report, out);
+    std::vector<std::string> names;
+    for (const Score& s : report.synthetic) names.push_back(s.name);
+    add_accuracies("classifiers", names, report.of_sizes, out);
     if (!report.notes.empty()) out.facts["notes"] = report.notes;
     return out;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "accuracy_by_records.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/heartbeat.hpp"
 #include "muffle/core/progress.hpp"
@@ -81,25 +82,6 @@ void train_all(std::vector<Contestant>& contestants, const Subject& subject, std
   });
 }
 
-/// The first so many records of a set, for each of the sizes, ascending, without those that there are not.
-std::vector<TrainingSet> first_of(const TrainingSet& set, std::vector<std::size_t> sizes,
-                                  std::vector<std::string>& notes) {
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  std::vector<TrainingSet> out;
-  for (const std::size_t size : sizes) {
-    const auto n = static_cast<std::int64_t>(size);
-    if (n <= set.x.size(0)) {
-      out.push_back({set.x.slice(0, 0, n), set.y.slice(0, 0, n)});
-    } else {
-      notes.push_back(fmt::format("evaluate.train_sizes: {} is left out, as there are {} synthetic records",
-                                  size, set.x.size(0)));
-      spdlog::info("evaluate: {}", notes.back());
-    }
-  }
-  return out;
-}
-
 /// One pass over the test records for all contestants; memory is one batch.
 void test_all(data::RecordSource& test, const Subject& subject, std::vector<Contestant>& contestants) {
   data::Batch batch;
@@ -146,9 +128,15 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
     }
     sets.push_back(read_real(real_train, spec.train_limit, subject.heartbeat));
   }
-  const std::vector<TrainingSet> parts = first_of(sets.front(), spec.train_sizes, report.notes);
+  const TrainingSet& samples = sets.front();
+  std::vector<TrainingSet> parts;
+  for (const std::size_t size :
+       sizes_within(spec.train_sizes, static_cast<std::size_t>(samples.x.size(0)), report.notes)) {
+    const auto n = static_cast<std::int64_t>(size);
+    parts.push_back({samples.x.slice(0, 0, n), samples.y.slice(0, 0, n)});
+  }
   std::vector<const TrainingSet*> all;
-  for (const auto* some : {&std::as_const(sets), &parts}) {
+  for (const auto* some : {&sets, &parts}) {
     for (const TrainingSet& set : *some) all.push_back(&set);
   }
   std::vector<Contestant> contestants;
@@ -166,12 +154,12 @@ ClassifierReport evaluate_classifiers(const Subject& subject, const EvaluateSpec
     report.of_sizes.push_back({static_cast<std::size_t>(part.x.size(0)), {}});
   for (const Contestant& c : contestants) {
     const Score score{std::string(c.kind->name), c.confusion.accuracy(), c.confusion.macro_f1()};
-    if (c.set == &sets.front()) {
+    if (c.set == &samples) {
       report.synthetic.push_back(score);
     } else if (c.set == &sets.back()) {
       report.real.push_back(score);
     } else {
-      report.of_sizes[static_cast<std::size_t>(c.set - parts.data())].scores.push_back(score);
+      report.of_sizes[static_cast<std::size_t>(c.set - parts.data())].accuracies.push_back(score.accuracy);
     }
   }
   return report;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 
+#include "accuracy_by_records.hpp"
 #include "muffle/core/error.hpp"
 #include "muffle/core/kinds.hpp"
 #include "muffle/core/progress.hpp"
@@ -25,7 +26,6 @@ constexpr std::size_t kTestRows = 1000;  ///< at a time
 struct TableContestant {
   const TableClassifierKind* kind;
   const Rows* rows;
-  bool real;
   std::unique_ptr<TableClassifier> classifier;
   std::vector<double> scores;  ///< test records x C
 };
@@ -38,6 +38,27 @@ Rows rows_of(const LabelledRecords& records, const Features& features, const sch
   for (std::size_t i = 0; i < records.size(); ++i)
     rows.add(std::span(records.x).subspan(i * dims, dims), static_cast<std::int32_t>(records.y[i]));
   return rows;
+}
+
+/// The first so many rows, for each of the sizes, without those in which some class has none: what
+/// classifiers make of that differs from one to the next.
+std::vector<Rows> first_of(const Rows& rows, const std::vector<std::size_t>& sizes,
+                           std::vector<std::string>& notes) {
+  std::vector<Rows> out;
+  for (const std::size_t size : sizes_within(sizes, rows.size(), notes)) {
+    Rows part = rows.first(size);
+    std::vector<bool> there(rows.classes);
+    for (const std::int32_t label : part.y) there[static_cast<std::size_t>(label)] = true;
+    if (std::ranges::all_of(there, [](bool has) { return has; })) {
+      out.push_back(std::move(part));
+    } else {
+      notes.push_back(
+          fmt::format("evaluate.train_sizes: {} is left out, as the first {} synthetic records lack a class",
+                      size, size));
+      spdlog::info("evaluate: {}", notes.back());
+    }
+  }
+  return out;
 }
 
 /// @param show_progress  false where its times would tell a private number of records
@@ -167,19 +188,24 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
     real = rows_of(read_real_records(subject.train, spec.training.train_limit, subject.heartbeat), features,
                    schema);
   }
+  TableClassifierReport report;
+  const std::vector<Rows> parts = first_of(samples, spec.train_sizes, report.notes);
+  std::vector<const Rows*> sets{&samples};
+  if (spec.training.also_real) sets.push_back(&real);
+  for (const Rows& part : parts) {
+    sets.push_back(&part);
+    report.of_sizes.push_back({part.size(), {}});
+  }
   std::vector<TableContestant> contestants;
-  for (const bool is_real : {false, true}) {
-    if (is_real && !spec.training.also_real) continue;
-    for (const std::string& name : spec.classifiers) {
-      const TableClassifierKind& kind = find_kind(table_classifier_kinds(), name, "classifier of tables");
-      contestants.push_back({&kind, is_real ? &real : &samples, is_real, {}, {}});
-    }
+  for (const Rows* set : sets) {
+    for (const std::string& name : spec.classifiers)
+      contestants.push_back(
+          {&find_kind(table_classifier_kinds(), name, "classifier of tables"), set, {}, {}});
   }
   train_table_classifiers(contestants, subject, spec.seed,
                           !spec.training.also_real || subject.train.records > 0);
   const std::vector<std::int32_t> truth = score_test_records(*test, features, subject, contestants);
   require_tested_classes(truth, subject);
-  TableClassifierReport report;
   std::vector<std::size_t> tested(schema.classes);
   for (const std::int32_t label : truth) ++tested[static_cast<std::size_t>(label)];
   const double share =
@@ -187,9 +213,14 @@ TableClassifierReport evaluate_table_classifiers(const Subject& subject, const T
   report.commonest_f1 = share * 2 * share / (1 + share);  // its precision is the share, its recall 1
   for (const TableContestant& c : contestants) {
     beat(subject.heartbeat);
-    (c.real ? report.real : report.synthetic)
-        .push_back({std::string(c.kind->name), measure(truth, c.scores, schema.classes),
-                    predicts_one_class(c.scores, schema.classes)});
+    const Measures measures = measure(truth, c.scores, schema.classes);
+    if (c.rows == &samples || c.rows == &real) {
+      (c.rows == &real ? report.real : report.synthetic)
+          .push_back({std::string(c.kind->name), measures, predicts_one_class(c.scores, schema.classes)});
+    } else {
+      report.of_sizes[static_cast<std::size_t>(c.rows - parts.data())].accuracies.push_back(
+          measures.accuracy);
+    }
   }
   return report;
 }

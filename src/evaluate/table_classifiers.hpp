@@ -6,7 +6,7 @@
 
 #include "labelled_records.hpp"
 #include "measures.hpp"
-#include "muffle/evaluate/metric.hpp"
+#include "muffle/evaluate/evaluate.hpp"
 
 namespace muffle::evaluate {
 
@@ -17,6 +17,8 @@ std::vector<std::string> table_classifier_names();
 struct TableClassifiersSpec {
   std::vector<std::string> classifiers = table_classifier_names();
   TrainingChoice training;
+  /// Each classifier once more on the first so many synthetic records alone.
+  std::vector<std::size_t> train_sizes = {};
   std::uint64_t seed = 1;
 };
 
@@ -29,8 +31,10 @@ struct TableScore {
 
 /// In the order asked for.
 struct TableClassifierReport {
-  std::vector<TableScore> synthetic;  ///< trained on synthetic records
-  std::vector<TableScore> real;       ///< trained on real records, on request
+  std::vector<TableScore> synthetic;   ///< trained on synthetic records
+  std::vector<TableScore> real;        ///< trained on real records, on request
+  std::vector<AccuraciesOf> of_sizes;  ///< trained on so few synthetic records, on request; ascending
+  std::vector<std::string> notes;      ///< what was left out and why
   double commonest_f1 = 0.0;  ///< weighted F1 of whoever names the test records' commonest class for each
 };
 
@@ -44,7 +48,8 @@ Measures mean_of(const std::vector<TableScore>& scores);
 /// one thread: the measures do not depend on it. `heartbeat` is called while files are read, now and then in
 /// each training (not within LIBLINEAR's) and before every batch of test records, by one thread at a time;
 /// what it throws ends the evaluation and comes out of here.
-/// Memory: the training records, and C scores of 8 bytes a test record and classifier.
+/// Memory: the training records, those of train_sizes once more, and C scores of 8 bytes a test record and
+/// classifier.
 /// @throws IoError; ConfigError: no classifier is named; DataError: unlabelled data, records of another size
 /// than the test data's, a label outside the schema, a class without records, also among the test records:
 /// of real ones it is a local detail which one.

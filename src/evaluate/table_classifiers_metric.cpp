@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "accuracy_by_records.hpp"
 #include "rounded.hpp"
 #include "table_classifiers.hpp"
 
@@ -66,6 +67,9 @@ class TableClassifiersMetric final : public Metric {
                "of metric \"table-classifiers\": trained on synthetic, tested on real");
     keys.flag("also_real", spec_.training.also_real,
               "the same classifiers trained on real records beside them");
+    keys.sizes("train_sizes", spec_.train_sizes,
+               "each once more on the first so many synthetic records, such as [1000, 10000]: accuracy by "
+               "their number");
     keys.count("train_limit", spec_.training.train_limit, 0, kMany,
                "only the first so many training records; 0: all");
     keys.count("seed", spec_.seed, 0, INT64_MAX, "seed of the classifiers");
@@ -99,6 +103,10 @@ class TableClassifiersMetric final : public Metric {
     if (!report.real.empty())
       out.tables.push_back(table_of("trained on real", report.real, "table_classifiers_trained_on_real",
                                     fineness_of_own(subject)));
+    std::vector<std::string> names;
+    for (const TableScore& s : report.synthetic) names.push_back(s.name);
+    add_accuracies("table_classifiers", names, report.of_sizes, out);
+    for (const std::string& note : report.notes) out.sentences.push_back(note + ".");
     for (std::string said :
          {collapsed(report.synthetic, "synthetic"), near_a_coin(report.synthetic, "synthetic"),
           far_below_commonest(report.synthetic, report.commonest_f1, "synthetic"),

@@ -49,6 +49,14 @@ void Rows::add(std::span<const float> record, std::int32_t label) {
   y.push_back(label);
 }
 
+Rows Rows::first(std::size_t n) const {
+  const auto to = [](const auto& all, std::size_t end) {
+    return all.begin() + static_cast<std::ptrdiff_t>(end);
+  };
+  return {
+      features, classes, {values.begin(), to(values, n * features->columns().size())}, {y.begin(), to(y, n)}};
+}
+
 void Rows::clear() {
   values.clear();
   y.clear();

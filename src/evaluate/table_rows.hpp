@@ -68,6 +68,8 @@ struct Rows {
   const float* row(std::size_t i) const { return values.data() + i * features->columns().size(); }
   void add(std::span<const float> record, std::int32_t label);
   void clear();
+  /// @param n  at most size()
+  Rows first(std::size_t n) const;
 };
 
 }  // namespace muffle::evaluate

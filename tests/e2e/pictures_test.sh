@@ -85,4 +85,27 @@ expect_error 78 'data.class_names and data.resize are for pictures \(data.format
 says 65 'needs no schema file.*data.class_names' "$MUFFLE" schema init "$work/large" --out "$work/schema.toml"
 check "and none is made" test ! -e "$work/schema.toml"
 
+# Real photographs: CIFAR-10's, as JPEGs in folders of their classes and in its own format. The project stores none.
+photographs=(--config "$CONFIGS/cifar-10-moments.toml" --set "data.dir=\"$work\"" --set sample.count=100 --set 'evaluate.classifiers=["logistic_regression"]'
+  --set data.id=photographs)
+# released KIND [settings]
+released() {
+  local kind=$1 seed=(--insecure-seeded-noise 3)
+  shift
+  ends 0 on 1 check "${photographs[@]}" "$@"
+  ends 0 on 1 release "${photographs[@]}" "$@" "${seed[@]}" --out "$work/$kind-1"
+  ends 0 on 2 run "${photographs[@]}" "$@" "${seed[@]}" --out "$work/$kind-2"
+  same "$kind: the same on one rank and two" "$kind-1" "$kind-2"
+  there "$work/$kind-2" samples.npz metrics.json
+}
+if [[ -n ${MUFFLE_SHARED_DATA:-} ]]; then
+  tar xJf "$MUFFLE_SHARED_DATA/cifar-10/folder-250-jpeg.tar.xz" -C "$work"
+  xz -dc "$MUFFLE_SHARED_DATA/cifar-10/train-2000.bin.xz" >"$work/exact.bin"
+  released jpeg --set data.format=png --set data.records=200 --set data.features=train --set data.test_features=test \
+    --set 'data.class_names=["airplane","automobile","bird","cat","deer","dog","frog","horse","ship","truck"]'
+  released exact --set data.records=2000 --set data.features=exact.bin --set data.test_features=exact.bin
+else
+  echo "left out: photographs of CIFAR-10 (MUFFLE_SHARED_DATA names a folder that holds cifar-10/)"
+fi
+
 finish

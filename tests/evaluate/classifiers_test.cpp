@@ -170,12 +170,12 @@ TEST_F(Classifiers, AccuracyByTheNumberOfRecords) {
   ASSERT_EQ(report.of_sizes.size(), 2u);
   EXPECT_EQ(report.of_sizes[0].records, 300u);
   EXPECT_EQ(report.of_sizes[1].records, 600u);
-  for (const auto& [records, scores] : report.of_sizes) {
-    ASSERT_EQ(scores.size(), 1u);
-    EXPECT_LT(scores[0].accuracy, 0.1) << records;
+  for (const auto& [records, accuracies] : report.of_sizes) {
+    ASSERT_EQ(accuracies.size(), 1u);
+    EXPECT_LT(accuracies[0], 0.1) << records;
     EvaluateSpec limited = kLinearOnly;
     limited.train_limit = records;
-    EXPECT_EQ(evaluate(made, test, limited).synthetic[0].accuracy, scores[0].accuracy) << records;
+    EXPECT_EQ(evaluate(made, test, limited).synthetic[0].accuracy, accuracies[0]) << records;
   }
   EXPECT_THAT(report.notes,
               ::testing::ElementsAre(::testing::HasSubstr("901 is left out, as there are 900")));

@@ -127,6 +127,32 @@ TEST_F(TableClassifiers, LearnAPlantedRule) {
   EXPECT_NEAR(mean.accuracy, accuracies / 12.0, 1e-12);
 }
 
+TEST_F(TableClassifiers, AccuracyByTheNumberOfRows) {
+  const std::string later = people(500, true, 2);  // the first half teaches the opposite
+  const std::string made = people(500, true, 0, "low", "high") + later.substr(later.find('\n') + 1);
+  const std::string test = people(1000, true, 1);
+  TableClassifiersSpec spec = only({"logistic_regression", "decision_tree"});
+  spec.train_sizes = {400, 200, 2, 1001, 400};
+  const auto report = evaluate(made, test, spec);
+  ASSERT_EQ(report.of_sizes.size(), 2u);
+  EXPECT_EQ(report.of_sizes[0].records, 200u);
+  EXPECT_EQ(report.of_sizes[1].records, 400u);
+  for (const auto& [records, accuracies] : report.of_sizes) {
+    TableClassifiersSpec limited = only(spec.classifiers);
+    limited.training.train_limit = records;
+    const auto alone = evaluate(made, test, limited);
+    ASSERT_EQ(accuracies.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_LT(accuracies[i], 0.45) << records;
+      EXPECT_EQ(accuracies[i], alone.synthetic[i].measures.accuracy) << records;
+    }
+  }
+  EXPECT_EQ(report.synthetic.size(), 2u);
+  EXPECT_THAT(report.notes,
+              testing::UnorderedElementsAre(testing::HasSubstr("1001 is left out, as there are 1000"),
+                                            testing::HasSubstr("2 is left out, as the first 2")));
+}
+
 TEST_F(TableClassifiers, AreAtChanceWhereColumnsSayNothing) {
   const auto report = evaluate(people(1000, false, 0), people(2000, false, 1));
   for (const TableScore& score : report.synthetic) {

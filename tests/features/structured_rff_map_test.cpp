@@ -100,6 +100,12 @@ TEST(StructuredRff, LengthsAreThoseOfNormalVectors) {
   EXPECT_NEAR(squares - mean * mean, 0.5 / 4, 0.03) << "chi's variance is near 1/2";
 }
 
+// A release's reader draws the frequencies again: another draw would be another map.
+TEST(StructuredRff, FrequenciesStayThoseOfEarlierReleases) {
+  EXPECT_EQ(structured(100, 300, 1.5)->hash(),
+            "7e4a484153165bd5a90d4451e8cf0e7d239b688cf8cf9bca9afc16bdbf06ef4f");
+}
+
 /// Root mean square error of the kernel over pairs of records.
 double kernel_error(const FeatureMap& map, double l, std::size_t d) {
   const auto block = map.make_block({});

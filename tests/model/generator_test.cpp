@@ -93,6 +93,17 @@ TEST(Generator, ResnetMayHaveNoHiddenLayerAndStatesWhatItTakes) {
   });
 }
 
+TEST(Generator, ResnetDrawsImagesOf64Pixels) {
+  const schema::Schema faces = test::schema_of({3, 64, 64}, 2);
+  const auto network = test::network("resnet", {{"code", 6}, {"blocks", {8, 8, 4, 4, 4}}});
+  const auto generator = network->build(faces, 1, nullptr);
+  const Tensor x = generator->forward(latent_codes(1, true, 0, 0, 5, 6), torch::zeros({5}, torch::kInt64));
+  EXPECT_EQ(x.sizes(), (torch::IntArrayRef{5, 3 * 64 * 64}));
+  EXPECT_GE(x.min().item<float>(), 0.0f);
+  EXPECT_LE(x.max().item<float>(), 1.0f);
+  EXPECT_GT(worst(x[0], x[1]), 1e-4);
+}
+
 TEST(Generator, ImpossibleShapesAreConfigErrors) {
   const auto refuse = [](const NetworkSettings& network, const schema::Schema& schema,
                          const std::string& hint) {

@@ -76,15 +76,17 @@ struct Score {
   double macro_f1 = 0.0;  ///< unweighted mean over classes; a class never predicted and never true counts 0
 };
 
+/// Of each classifier, trained on the first `records` synthetic records.
+struct AccuraciesOf {
+  std::size_t records = 0;
+  std::vector<double> accuracies;
+};
+
 /// Scores on real test records: not covered by the guarantee of the release.
 struct ClassifierReport {
-  std::vector<Score> synthetic;  ///< trained on synthetic records
-  std::vector<Score> real;       ///< trained on real records, on request
-  struct OfSize {
-    std::size_t records = 0;
-    std::vector<Score> scores;
-  };
-  std::vector<OfSize> of_sizes;  ///< trained on so few synthetic records, on request; ascending
+  std::vector<Score> synthetic;        ///< trained on synthetic records
+  std::vector<Score> real;             ///< trained on real records, on request
+  std::vector<AccuraciesOf> of_sizes;  ///< trained on so few synthetic records, on request; ascending
   /// What was left out and why, such as the CNN for records that are not images.
   std::vector<std::string> notes;
 };
