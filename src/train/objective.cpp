@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "backward_here.hpp"
@@ -90,7 +91,10 @@ Tensor SumsObjective::credible_part(const Matched& m, std::size_t map, double ba
                            mean.square().sum(1, /*keepdim=*/true) / n.clamp_min(1.0))
                               .clamp_min(0.0);
   const Tensor distance = (mean - m.target[map]).square().sum(1, /*keepdim=*/true);
-  return (1.0 - (sampling + maps_[map].noise_square) / distance.clamp_min(1e-30)).clamp_min(0.0);
+  // Of the square of D normal numbers that much is there nearly always.
+  const double noise =
+      maps_[map].noise_square * std::max(0.0, 1.0 - 2.0 * std::sqrt(2.0 / static_cast<double>(mean.size(1))));
+  return (1.0 - (sampling + noise) / distance.clamp_min(1e-30)).clamp_min(0.0);
 }
 
 Tensor SumsObjective::enqueue_backward(const Tensor& x, const Tensor& labels, std::int64_t batch,

@@ -88,8 +88,9 @@ class Objective {
 /// With an average rate the gradient is that of -2 sum_c w_c p_c <v_c, mu_Q,c>, v_c the moving average
 /// (residual_average.hpp) of the classes' residuals (mu~_c - mu_Q,c) / p_c: as if v_c were the residual. With
 /// `credible` the gradient of each row is multiplied by James and Stein's factor max(0, 1 - (noise +
-/// sampling) / ||mu_Q,c - mu~_c||^2), so that a class is left alone once it is as near as noise and sampling
-/// alone are (Morozov's discrepancy principle).
+/// sampling) / ||mu_Q,c - mu~_c||^2), so that a class is left alone once it is nearer than noise and sampling
+/// alone nearly always are (Morozov's discrepancy principle): noise is its expected square, less two standard
+/// deviations of that, (1 - 2 sqrt(2 / D)) E||noise_c||^2.
 class SumsObjective final : public Objective {
  public:
   SumsObjective(std::vector<Matching> maps, ObjectiveOptions options,
