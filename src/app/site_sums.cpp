@@ -5,11 +5,17 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/log.hpp"
 #include "muffle/core/process.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/schema/table.hpp"
 #include "muffle/site/own_networks.hpp"
 
 namespace muffle::app {
 namespace {
+
+std::string classes_in_words(const schema::Schema& schema) {
+  if (schema.class_names.empty()) return "numbers";
+  return printable(fmt::format("{}", fmt::join(schema.class_names, ", ")));
+}
 
 /// The records of a site's own settings, read by the round's plan.
 data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan& plan) {
@@ -21,6 +27,12 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
         "data.schema in {} is not the schema of the round's plan: compare them (`muffle schema hash`, "
         "`muffle site show`), and settle with the coordinator which is right. No record was read.",
         party_file(config.folder, true).string()));
+  if (!spec.schema.class_names.empty() && !schema::same_class_names(spec.schema, plan.schema))
+    throw ConfigError(
+        fmt::format("data.class_names in {} is not that of the round's plan ({}): classes would be mixed up. "
+                    "Leave it out "
+                    "to go by the plan's, or settle with the coordinator which is right. No record was read.",
+                    party_file(config.folder, true).string(), classes_in_words(plan.schema)));
   spec.schema = plan.schema;
   spec.schema.on_error = schema::OnError::kClamp;  // no proposal says otherwise (release::read_proposal)
   spec.records = 0;

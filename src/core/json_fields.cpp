@@ -104,6 +104,19 @@ std::vector<double> JsonFields::numbers(std::string_view key, std::size_t count)
   return out;
 }
 
+std::vector<std::string> JsonFields::texts(std::string_view key, std::size_t most,
+                                           std::size_t max_length) const {
+  const json& list = at(key);
+  if (!list.is_array() || list.size() > most) fail(key, "is no list of texts, or too long");
+  std::vector<std::string> out;
+  for (const json& item : list) {
+    if (!item.is_string() || item.get_ref<const std::string&>().size() > max_length)
+      fail(key, "is no list of texts, or one of them is too long");
+    out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
 const json& JsonFields::at(std::string_view key) const {
   const auto it = object_.find(key);
   if (it == object_.end()) fail(key, "is missing");

@@ -64,13 +64,13 @@ bool is_picture(const std::string& name) {
 /// The class that a folder or a field names; -1: a number that is none; nothing: no such name.
 std::optional<std::int32_t> class_of(const DataSpec& spec, std::string_view name) {
   if (spec.schema.classes == 1) return 0;
-  if (!spec.class_names.empty()) {
+  if (!spec.schema.class_names.empty()) {
     const std::string plain = schema::plain_text(name);
     const auto at =
-        std::find_if(spec.class_names.begin(), spec.class_names.end(),
+        std::find_if(spec.schema.class_names.begin(), spec.schema.class_names.end(),
                      [&](const std::string& known) { return schema::plain_text(known) == plain; });
-    if (at == spec.class_names.end()) return std::nullopt;
-    return static_cast<std::int32_t>(at - spec.class_names.begin());
+    if (at == spec.schema.class_names.end()) return std::nullopt;
+    return static_cast<std::int32_t>(at - spec.schema.class_names.begin());
   }
   std::int32_t label = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), label);

@@ -17,7 +17,7 @@ struct ListedPicture {
 
 /// The pictures of this rank's folder in an order that their names alone decide: by the file's own name, then
 /// by its folder's, byte by byte. With DataSpec::labels: those that the table names, in its order.
-/// Labels are places in DataSpec::class_names, or without them numbers; -1: none that a class could have.
+/// Labels are places in Schema::class_names, or without them numbers; -1: none that a class could have.
 /// @throws DataError  a link, a name that is no UTF-8, a class that has no name in the configuration, a file
 /// that is no picture by its name, a folder within a class's; of the table a path that leads out of the
 /// folder, or twice to the same file. Which one is a local detail.  IoError: no such folder.

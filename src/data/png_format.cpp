@@ -107,13 +107,19 @@ class PngFolder final : public schema::RecordWriter {
   void write(const schema::Records& some) override {
     const auto& shape = kind().shape;
     for (std::size_t i = 0; i < some.count(); ++i) {
-      const std::filesystem::path of_class = folder_ / std::to_string(some.labels[i]);
+      const std::filesystem::path of_class = folder_ / name_of(some.labels[i]);
       if (classes_.insert(some.labels[i]).second) ensure_writable_folder(of_class);
       const auto png = schema::png_bytes(schema::interleaved_image(some, i), shape[1], shape[2], shape[0]);
       write_small_file(of_class / fmt::format("{:06}.png", written() + i), png);
     }
   }
   void complete(const Heartbeat&) override {}
+
+  /// A class's folder, as they are read, too (list_pictures()).
+  std::string name_of(std::size_t label) const {
+    return kind().class_names.empty() ? std::to_string(label)
+                                      : schema::plain_text(kind().class_names.at(label));
+  }
 
   std::filesystem::path folder_;
   std::set<int> classes_;  ///< that have their folder
@@ -130,27 +136,13 @@ class PngFormat final : public Format {
   }
 
   void declare(settings::Keys& keys, DataSpec& s) const override {
-    keys.texts(
-        "class_names", s.class_names, "[\"cat\", \"dog\"]",
-        "of pictures: the classes' names, in the order of their labels, as folders or a table of labels "
-        "have them; empty: "
-        "their numbers");
     keys.choice<Resize>("resize", s.resize,
                         {{"none", Resize::kNone}, {"stretch", Resize::kStretch}, {"crop", Resize::kCrop}},
                         "of pictures of another size than data.shape: an error; the mean over the area that "
                         "each new pixel covers; or that of "
                         "the largest part in the middle that has data.shape's proportions");
   }
-  std::string labels_problem(const DataSpec& spec) const override {
-    std::set<std::string> names;  // as a folder's name is compared with them
-    for (const std::string& name : spec.class_names) names.insert(schema::plain_text(name));
-    if (spec.class_names.empty()) return {};
-    if (names.size() == spec.class_names.size() && names.size() == spec.schema.classes && !names.contains(""))
-      return {};
-    return fmt::format(
-        "data.class_names needs a name of its own for each of the {} classes (data.classes), not {}",
-        spec.schema.classes, spec.class_names.size());
-  }
+  std::string labels_problem(const DataSpec&) const override { return {}; }  // folders have them
   bool holds_pictures() const override { return true; }
   std::vector<Part> parts(const DataSpec& spec, int rank) const override {
     const std::filesystem::path folder = resolve_path(spec, spec.features, rank);

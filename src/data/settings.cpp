@@ -99,6 +99,10 @@ void declare(settings::Keys& keys, Settings& s) {
       "records bear better where columns are counted (kind = \"pairs\"); auto: by data.records, or the guess "
       "of it");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
+  keys.texts(
+      "class_names", s.schema.class_names, "[\"cat\", \"dog\"]",
+      "the classes' names, in the order of their labels: of folders of pictures that are read and written, "
+      "and in a table of their labels; public; empty: their numbers");
   keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");
   keys.number("lo", s.schema.lo, kFloat, "public lower bound of every number");
   keys.number("hi", s.schema.hi, kFloat, "public upper bound of every number");
@@ -121,7 +125,10 @@ bool schema_problems(const schema::Schema& schema, settings::Problems& p) {
       sized,
       "data.shape needs 3 numbers for images, [channels, height, width], or 1 for plain records, [columns]");
   p.unless(apart, "data.lo must be below data.hi");
-  if (!sized || !apart || !p.check("data.shape, data.lo or data.hi: ", [&] { schema.validate(); }))
+  const std::string names = schema::class_names_problem(schema);
+  p.unless(names.empty(), "data.class_names " + names);
+  if (!sized || !apart || !names.empty() ||
+      !p.check("data.shape, data.lo or data.hi: ", [&] { schema.validate(); }))
     return false;
   p.unless(*std::max_element(shape.begin(), shape.end()) <= kMostSide,
            fmt::format("data.shape has a size above {}", kMostSide));
@@ -158,9 +165,9 @@ void problems(const Settings& s, settings::Problems& p) {
   if (!s.test_arrays.empty()) arrays(s.test_arrays, "data.test_arrays");
   p.unless(!s.channels_last || s.schema.is_image(),
            "data.layout = \"channels-last\" is for images, whose data.shape is [channels, height, width]");
-  p.unless(find_format(s.format).holds_pictures() || (s.class_names.empty() && s.resize == Resize::kNone),
+  p.unless(find_format(s.format).holds_pictures() || s.resize == Resize::kNone,
            fmt::format(
-               "data.class_names and data.resize are for pictures (data.format = {})",
+               "data.resize is for pictures (data.format = {})",
                names_where(format_kinds(), [](const FormatKind& k) { return k.format->holds_pictures(); })));
   const bool per_rank = s.shards == ShardRule::kPerRank;
   p.unless(names_rank(s, s.features) == per_rank,

@@ -166,6 +166,7 @@ std::vector<std::string> public_facts(const Artifact& a) {
   if (a.schema.table)
     facts.emplace_back(
         "the schema of the table: its columns' names, types, bounds, bins, categories, roles and rules");
+  if (!a.schema.class_names.empty()) facts.emplace_back("the classes' names");
   if (replace_one(a)) {
     facts.push_back(
         fmt::format("the number of records ({}) and how many of them each {} holds", a.records, whose(a)));

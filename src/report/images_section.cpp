@@ -50,8 +50,14 @@ std::vector<Image> class_means(const Rows& rows, std::size_t classes) {
 }
 
 void say_classes(const PublicMaterial& m, Page& page) {
-  if (shown_classes(m) < m.artifact().schema.classes)
-    page.note(fmt::format("The first {} of {} classes.", shown_classes(m), m.artifact().schema.classes));
+  const schema::Schema& schema = m.artifact().schema;
+  if (shown_classes(m) < schema.classes)
+    page.note(fmt::format("The first {} of {} classes.", shown_classes(m), schema.classes));
+  if (const auto& names = schema.class_names; !names.empty()) {
+    page.note(fmt::format(
+        "From the first line to the last: {}.",
+        fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown_classes(m)), ", ")));
+  }
 }
 
 }  // namespace

@@ -90,6 +90,8 @@ std::string proposal_in_words(const release::ProposedRound& round) {
                          printable(plan.schema.table->columns[*target].name));
   } else {
     out += fmt::format("records: {} numbers each, {} classes\n", plan.schema.dims(), plan.schema.classes);
+    if (const auto& names = plan.schema.class_names; !names.empty())
+      out += printable(fmt::format("classes: {}", fmt::join(names, ", "))) + "\n";
   }
   out += fmt::format("protected: {}\n", privacy::in_words(privacy::unit_of(plan.noise)));
   out +=

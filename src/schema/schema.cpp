@@ -1,11 +1,16 @@
 #include "muffle/schema/schema.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/text.hpp"
+#include "muffle/schema/plain_text.hpp"
 
 namespace muffle::schema {
 namespace {
@@ -15,8 +20,40 @@ constexpr std::size_t kMaxDims = std::size_t{1} << 28;
 /// A schema that was read has no larger side, and no more classes.
 constexpr std::uint64_t kMostSide = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::uint64_t{1} << 20;
+/// Of a file's name, in bytes, on Linux's file systems.
+constexpr std::size_t kLongestName = 255;
+
+/// A folder can be called so, is seen, and lies where it is made.
+bool names_folder(const std::string& plain) {
+  return !plain.empty() && plain.size() <= kLongestName && plain.front() != '.' &&
+         plain.find('/') == std::string::npos && printable(plain) == plain;
+}
 
 }  // namespace
+
+std::string class_names_problem(const Schema& schema) {
+  if (schema.class_names.empty()) return {};
+  if (schema.table) return "is for records without a schema file: a table's label column has its names";
+  std::set<std::string> names;
+  for (const std::string& name : schema.class_names) {
+    const std::string plain = plain_text(name);
+    if (!names_folder(plain))
+      return fmt::format(
+          "has '{}', which no folder can be called: a name has 1 to {} bytes, does not begin with '.', and "
+          "has no '/' and no control characters",
+          printable(name), kLongestName);
+    names.insert(plain);
+  }
+  if (names.size() == schema.class_names.size() && names.size() == schema.classes) return {};
+  return fmt::format("needs a name of its own for each of the {} classes (data.classes), not {}",
+                     schema.classes, schema.class_names.size());
+}
+
+bool same_class_names(const Schema& one, const Schema& other) {
+  return std::equal(
+      one.class_names.begin(), one.class_names.end(), other.class_names.begin(), other.class_names.end(),
+      [](const std::string& a, const std::string& b) { return plain_text(a) == plain_text(b); });
+}
 
 void Schema::validate() const {
   if (shape.size() != 1 && shape.size() != 3) {
@@ -41,6 +78,8 @@ void Schema::validate() const {
     throw DataError("the schema's bounds lo = " + exact_text(lo) + " and hi = " + exact_text(hi) +
                     " must be finite float32 numbers with lo < hi.");
   }
+  const std::string names = class_names_problem(*this);
+  if (!names.empty()) throw DataError("the schema's class_names " + names + ".");
 }
 
 nlohmann::json to_json(const Schema& schema) {
@@ -50,6 +89,7 @@ nlohmann::json to_json(const Schema& schema) {
                      {"hi", schema.hi},
                      {"on_error", schema.on_error == OnError::kRejectFile ? "reject-file" : "clamp"}};
   if (schema.table) out["table"] = to_json(*schema.table);
+  if (!schema.class_names.empty()) out["class_names"] = schema.class_names;
   return out;
 }
 
@@ -63,7 +103,7 @@ void describe_table(Schema& schema, std::shared_ptr<const Table> table) {
 }
 
 Schema read_schema(const JsonFields& fields) {
-  fields.only({"shape", "classes", "lo", "hi", "on_error", "table"});
+  fields.only({"shape", "classes", "lo", "hi", "on_error", "table", "class_names"});
   Schema schema;
   schema.shape = fields.sizes("shape", 3, 1, kMostSide);
   schema.classes = fields.integer("classes", 1, kMostClasses);
@@ -78,6 +118,7 @@ Schema read_schema(const JsonFields& fields) {
         said.hi != schema.hi)
       fields.fail("table", "has other columns or classes than the schema around it says");
   }
+  if (fields.has("class_names")) schema.class_names = fields.texts("class_names", kMostClasses, kLongestName);
   try {
     schema.validate();
   } catch (const DataError& e) {

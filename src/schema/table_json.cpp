@@ -111,18 +111,6 @@ json constraint_json(const Constraint& c) {
   return out;
 }
 
-std::vector<std::string> texts(const JsonFields& fields, std::string_view key, std::size_t most) {
-  const json& list = fields.at(key);
-  if (!list.is_array() || list.size() > most) fields.fail(key, "is no list of texts, or too long");
-  std::vector<std::string> out;
-  for (const json& item : list) {
-    if (!item.is_string() || item.get_ref<const std::string&>().size() > kLongestText)
-      fields.fail(key, "is no list of texts, or one of them is too long");
-    out.push_back(item.get<std::string>());
-  }
-  return out;
-}
-
 std::vector<double> reals(const JsonFields& fields, std::string_view key, std::size_t most) {
   const json& list = fields.at(key);
   if (!list.is_array() || list.size() > most) fields.fail(key, "is no list of numbers, or too long");
@@ -155,7 +143,7 @@ Column read_column(const JsonFields& f) {
   c.role = static_cast<ColumnRole>(f.choice("role", kRoleTexts));
   c.unit = f.text("unit", kLongestText);
   c.missing = f.flag("missing");
-  c.spellings = texts(f, "spellings", kMostCodes);
+  c.spellings = f.texts("spellings", kMostCodes, kLongestText);
   if (c.type == ColumnType::kIgnore) {
     f.only({"name", "type", "role", "unit", "missing", "spellings"});
   } else if (c.type == ColumnType::kKey) {
@@ -200,7 +188,7 @@ Column read_column(const JsonFields& f) {
     if (f.at("values").empty() && f.at("values").is_array()) return c;
     for (const JsonFields& v : f.objects("values", kMostCodes)) {
       v.only({"name", "aliases"});
-      c.values.push_back({v.text("name", kLongestText), texts(v, "aliases", kMostCodes)});
+      c.values.push_back({v.text("name", kLongestText), v.texts("aliases", kMostCodes, kLongestText)});
     }
   }
   return c;

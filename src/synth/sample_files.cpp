@@ -68,7 +68,8 @@ schema::RecordKind kind_of(const Draw& draw) {
           draw.spec.text,
           draw.spec.skip_keys,
           0,
-          draw.persons};
+          draw.persons,
+          draw.info.schema.class_names};
 }
 
 /// What one of spec.files holds.

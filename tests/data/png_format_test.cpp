@@ -55,7 +55,7 @@ class Pictures : public ::testing::Test {
     out.features = "all";
     out.schema.shape = std::move(shape);
     out.schema.classes = classes;
-    if (classes == 2) out.class_names = {"cat", "dog"};
+    if (classes == 2) out.schema.class_names = {"cat", "dog"};
     return out;
   }
   /// The numbers of an only picture.
@@ -111,7 +111,7 @@ TEST_F(Pictures, AreInTheOrderOfTheFilesOwnNamesWithTheirFoldersClasses) {
   put("all/cat/Thumbs.db", "x");
   EXPECT_EQ(levels(spec()), (std::pair{Bytes{10, 50, 20, 30, 40}, std::vector<std::int64_t>{1, 0, 0, 1, 0}}));
   DataSpec turned = spec();
-  turned.class_names = {"dog", "cat"};
+  turned.schema.class_names = {"dog", "cat"};
   EXPECT_EQ(levels(turned).second, (std::vector<std::int64_t>{0, 1, 1, 0, 1}));
   // Without classes: whatever the folders are called, and pictures beside them.
   put_grey("all/0.png", 60);
@@ -123,12 +123,16 @@ TEST_F(Pictures, ClassesAreComparedAsPeopleReadThem) {
   put_grey("all/na\u0308he/1.png", 10);  // as macOS writes it
   put_grey("all/weite/2.png", 20);
   DataSpec named = spec();
-  named.class_names = {"weite", "n\u00E4he"};
+  named.schema.class_names = {"weite", "n\u00E4he"};
   EXPECT_EQ(levels(named).second, (std::vector<std::int64_t>{1, 0}));
-  named.class_names = {"weite"};
+  named.schema.class_names = {"weite"};
   expect_error(ExitCode::kData, {"class_names", "2 classes"}, [&] { read_all(named); });
-  named.class_names = {"weite", "weite"};
+  named.schema.class_names = {"weite", "weite"};
   expect_error(ExitCode::kData, {"class_names"}, [&] { read_all(named); });
+  for (const char* const other : {".weite", "..", "a/b", "", " ", "a\tb"}) {
+    named.schema.class_names = {"weite", other};
+    expect_error(ExitCode::kData, {"class_names", "no folder"}, [&] { read_all(named); });
+  }
 }
 
 TEST_F(Pictures, ATableNamesThem) {
@@ -142,7 +146,7 @@ TEST_F(Pictures, ATableNamesThem) {
   put("labels.csv", "a.png;1\ndeep/er/b.png;7\n");
   listed.header = false;
   listed.separator = ';';
-  listed.class_names.clear();
+  listed.schema.class_names.clear();
   EXPECT_EQ(levels(listed).second, (std::vector<std::int64_t>{1, 7})) << "data.on_error decides about 7";
   const auto wrong = [&](const std::string& rows, const std::string& why) {
     put("labels.csv", rows);
@@ -188,7 +192,7 @@ TEST_F(Pictures, NamesThatAreWrongAreSaidOnTheirOwnRankAlone) {
   fs::create_directory_symlink(folder_ / "all/cat", folder_ / "all/dog");
   wrong("dog", "'dog' is a link");
   DataSpec numbered = two;
-  numbered.class_names.clear();
+  numbered.schema.class_names.clear();
   refused(numbered, {"'cat' is named as no class"});
   DataSpec listed = two;
   listed.labels = "labels.csv";
@@ -400,8 +404,8 @@ TEST(CifarPictures, AreReadByTheirFoldersNames) {
   spec.features = MUFFLE_CIFAR_JPEGS;
   spec.schema.shape = {3, 32, 32};
   spec.schema.classes = 10;
-  spec.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
-                      "dog",      "frog",       "horse", "ship", "truck"};
+  spec.schema.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
+                             "dog",      "frog",       "horse", "ship", "truck"};
   const RecordCheck found = check_records(spec, 0, 10);
   EXPECT_EQ(found.misfits, 0u) << ::testing::PrintToString(found.places);
   EXPECT_EQ(found.records, 200u);

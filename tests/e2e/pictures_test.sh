@@ -59,7 +59,7 @@ check "how they are made smaller is in the run's configuration" grep -q 'resize 
 # What muffle writes as pictures it reads as pictures.
 ends 0 on 1 run "${job[@]}" "${png[@]}" --data "$work/pictures" --set 'sample.formats=["npz","png"]' --set 'evaluate.metrics=[]' --out "$work/run"
 samples=("${job[@]}" --set data.records=50)
-ends 0 on 1 release "${samples[@]}" --set data.format=png --data "$work/run/samples-png" --out "$work/of-pictures"
+ends 0 on 1 release "${samples[@]}" "${png[@]}" --data "$work/run/samples-png" --out "$work/of-pictures"
 ends 0 on 1 release "${samples[@]}" --set data.format=npz --data "$work/run/samples.npz" --out "$work/of-npz"
 same "samples as pictures are the samples" of-pictures of-npz
 
@@ -80,7 +80,7 @@ expect_error 65 "is no folder of pictures as data.format" 2 release "${job[@]}" 
 check "nobody's console has the class" unsaid bird
 expect_error 78 'data.class_names needs a name of its own for each of the 3 classes' 1 release "${job[@]}" --set data.format=png \
   --set 'data.class_names=["cat"]' --data "$work/pictures"
-expect_error 78 'data.class_names and data.resize are for pictures \(data.format = "png"\)' 1 release "${job[@]}" --set data.format=npz \
+expect_error 78 'data.resize is for pictures \(data.format = "png"\)' 1 release "${job[@]}" --set data.format=npz \
   --set data.resize=crop --data "$work/pixels.npz"
 says 65 'needs no schema file.*data.class_names' "$MUFFLE" schema init "$work/large" --out "$work/schema.toml"
 check "and none is made" test ! -e "$work/schema.toml"

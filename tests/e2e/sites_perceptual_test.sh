@@ -73,7 +73,8 @@ propose() {
   ends 0 "${1:-$MUFFLE}" coordinator propose --coordinator "$work/three/coordinator" --title again --config "$work/job.toml" "${@:2}"
   round=$(basename "$(comm -13 <(echo "$before") <(compgen -G "$exchange/*-proposal.mfm" | sort))" -proposal.mfm)
 }
-propose "$small_program"
+names='["a","b","c","d","e","f","g","h","i","j"]'
+propose "$small_program" --set "data.class_names=$names"
 set_networks 1 ''
 says 0 'waits for networks: the map "deep" is made by a public network with the SHA-256 [0-9a-f]{64}.*features.networks of site.toml does not have' at_site step 1 "$round"
 set_networks 1 "\"$work/other.pt\", \"nowhere.pt\""
@@ -83,6 +84,13 @@ check "nothing was charged" test "$(charges 1)" = 1
 # By the site's own copy, wherever it lies, on several ranks.
 cp "$work/good.pt" "$work/three/site-1/copy.pt"
 set_networks 1 "\"$work/other.pt\", \"copy.pt\""
+# Classes in another order would be mixed up.
+set_names() { sed -i "s/^class_names = .*/class_names = $1/" "$work/three/site-1/site.toml"; }
+says 0 'classes: a, b, c, d, e, f, g, h, i, j' at_site show 1 "$round"
+set_names "${names/'"a","b"'/'"b","a"'}"
+says 78 'data.class_names in .*site-1/site.toml is not that of the round.s plan \(a, b, c.*No record was read' at_site step 1 "$round"
+check "nothing was charged" test "$(charges 1)" = 1
+set_names "$names"
 says 0 'contributed, for charge' on 2 site step "$round" --site "$work/three/site-1" --exchange "$exchange"
 says 0 'contributed, for charge' at_site step 2 "$round"
 # Without LibTorch: people see it beforehand, and the site says so to all.

@@ -167,7 +167,8 @@ says 78 "data.features: '.*all.csv' there, '.*part-0.csv' here" "$MUFFLE" releas
 few=("${job[@]}" --set data.label_as=auto)
 says 0 "'died' is counted like any other column" "$MUFFLE" plan "${few[@]}"
 check "not where somebody says so" bash -c "! '$MUFFLE' plan --config '$work/stays-job.toml' | grep -q 'like any other column'"
-ends 0 on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true --out "$work/few"
+ends 0 on 2 run "${few[@]}" --set 'evaluate.metrics=["marginals", "table-classifiers"]' --set data.test_features=part-1.csv --set evaluate.own_records=true \
+  --set 'evaluate.train_sizes=[100]' --out "$work/few"
 check "its labels come as the release says, and nobody asked for others" bash -c "! grep -q 'sample.labels' '$work/log'"
 says 0 'sample.labels does not apply' "$MUFFLE" sample --model "$work/few/model.mfl" --set sample.labels=uniform -n 20 --out "$work/few-uniform"
 ends 0 "$MUFFLE" verify "$work/few/release.mfl" --allow-unsigned
@@ -181,6 +182,8 @@ assert {r["died"] for r in rows} == {"no", "yes"} and all(r["admitted"] <= r["le
 said, scores = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("samples", "metrics"))
 assert said["labels"] == "column" and said["classes"] == 1, said
 assert scores["table_classifiers"]["mean"]["roc_auc"] > 0.8, scores["table_classifiers"]["mean"]
+of_100 = [scores["table_classifiers"][name]["accuracy_by_records"]["100"] for name in scores["table_classifiers"] if name not in ("mean", "real")]
+assert len(of_100) == 12 and all(0.3 < accuracy <= 1 for accuracy in of_100), of_100
 EOF
 ends 0 "$MUFFLE" report --run "$work/few" --private
 check "its private report knows the label" grep -q '(the label)' "$work/few/report-private.html"

@@ -57,14 +57,30 @@ TEST(SchemaJson, ReadsWhatItWroteAndRefusesTheRest) {
   EXPECT_EQ(to_json(again), good);
   EXPECT_EQ(again.on_error, OnError::kClamp);
   EXPECT_NE(to_json(points(0, 1)), good);
-  const std::vector<std::pair<const char*, nlohmann::json>> lies{{"shape", nlohmann::json::array()},
-                                                                 {"shape", {1, 2, 0}},
-                                                                 {"shape", {2, 2}},
-                                                                 {"classes", 0},
-                                                                 {"lo", 5},
-                                                                 {"hi", "3"},
-                                                                 {"on_error", "ignore"},
-                                                                 {"extra", 1}};
+  schema.class_names = {"a", "b", "c", "d", "e", "f", "n\u00E4he"};
+  const nlohmann::json named = to_json(schema);
+  const Schema named_again = read_schema(JsonFields(named, document, "schema."));
+  EXPECT_EQ(named_again.class_names, schema.class_names);
+  EXPECT_TRUE(same_class_names(named_again, schema));
+  schema.class_names.back() = "na\u0308he";  // as macOS writes it
+  EXPECT_TRUE(same_class_names(named_again, schema));
+  std::swap(schema.class_names[0], schema.class_names[1]);
+  EXPECT_FALSE(same_class_names(named_again, schema));
+  EXPECT_FALSE(same_class_names(named_again, again));
+  const std::vector<std::pair<const char*, nlohmann::json>> lies{
+      {"shape", nlohmann::json::array()},
+      {"shape", {1, 2, 0}},
+      {"shape", {2, 2}},
+      {"classes", 0},
+      {"lo", 5},
+      {"hi", "3"},
+      {"on_error", "ignore"},
+      {"class_names", {"a", "b"}},
+      {"class_names", {"a", "b", "c", "d", "e", "f", "a"}},
+      {"class_names", {"a", "b", "c", "d", "e", "f", "../g"}},
+      {"class_names", {"a", "b", "c", "d", "e", "f", 7}},
+      {"class_names", "abcdefg"},
+      {"extra", 1}};
   for (const auto& [key, value] : lies) {
     nlohmann::json bad = good;
     bad[key] = value;

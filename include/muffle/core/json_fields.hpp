@@ -35,6 +35,8 @@ class JsonFields {
   double number(std::string_view key) const;
   bool flag(std::string_view key) const;
   std::string text(std::string_view key, std::size_t max_length) const;
+  /// At most `most` texts, each of at most max_length bytes.
+  std::vector<std::string> texts(std::string_view key, std::size_t most, std::size_t max_length) const;
   /// Exactly so many hexadecimal digits, in lower case.
   std::string hex(std::string_view key, std::size_t digits) const;
   /// One of `words`; its index.

@@ -72,7 +72,7 @@ class Format : public schema::RecordFormat {
   virtual bool holds_plain() const { return true; }
   /// Its files are rows of text, of one or more files that a pattern names; else they are arrays of numbers.
   virtual bool is_text() const { return false; }
-  /// Its records are pictures in files of their own: DataSpec::class_names and ::resize are for it.
+  /// Its records are pictures in files of their own: DataSpec::resize is for it.
   virtual bool holds_pictures() const { return false; }
   /// Why its files cannot hold such records; empty: they can.
   std::string schema_problem(const schema::Schema& schema) const;

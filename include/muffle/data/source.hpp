@@ -44,8 +44,6 @@ struct DataSpec {
   bool channels_last = false;                    ///< images are height x width x channels in their file
 
   // Pictures:
-  /// Of the classes, in the order of their labels: names of folders, or in a table. Empty: their numbers.
-  std::vector<std::string> class_names = {};
   Resize resize = Resize::kNone;
 
   // Text files:

@@ -36,6 +36,7 @@ struct RecordKind {
   /// Of a person's column with Column::rows: record i is of the person at(rows_before + i), whose key has the
   /// number keys_before - rows_before + person + 1.
   std::shared_ptr<const PersonRows> persons = nullptr;
+  std::vector<std::string> class_names = {};  ///< Schema::class_names
 
   /// The number of record i's key in such a column.
   std::uint64_t key_number(const Column& column, std::uint64_t i) const {

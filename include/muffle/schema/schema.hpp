@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
@@ -37,13 +38,23 @@ struct Schema {
   /// Of tables; null: others. Then shape is {numbers of a record}, each a position in [0, 1] (lo = 0, hi =
   /// 1), and the classes are the label column's codes.
   std::shared_ptr<const Table> table = nullptr;
+  /// Of the classes, in the order of their labels, each good as a folder's name. Empty: their numbers, or
+  /// what a table's label column says.
+  std::vector<std::string> class_names = {};
 
   std::size_t dims() const { return numbers_of(shape); }
   /// Checks what can be checked without the data: {columns} or {channels, height, width}, sizes and classes
-  /// at least 1, and bounds that are finite and apart as float32. @throws DataError naming the first problem.
+  /// at least 1, bounds that are finite and apart as float32, and class_names_problem(). @throws DataError
+  /// naming the first problem.
   void validate() const;
   bool is_image() const { return shape.size() == 3; }
 };
+
+/// What is wrong with class_names, to be read behind their name: other than one a class, two that
+/// plain_text() holds for one, or one that a folder cannot have or that hides it. Empty: nothing.
+std::string class_names_problem(const Schema& schema);
+/// Whether both name the same classes in the same order, by plain_text().
+bool same_class_names(const Schema& one, const Schema& other);
 
 /// Makes the schema that of a table: its shape, bounds and classes follow.
 /// @param table  without problems()
@@ -55,8 +66,8 @@ using ByteScale = std::array<float, 256>;
 /// The label of a record that contributes zero: the file's was outside 0..C-1.
 inline constexpr std::int32_t kNoClass = -1;
 
-/// {"shape", "classes", "lo", "hi", "on_error"}, and of tables "table": the schema's only spelling, in
-/// releases and models.
+/// {"shape", "classes", "lo", "hi", "on_error"}, of tables "table", of named classes "class_names": the
+/// schema's only spelling, in releases and models.
 nlohmann::json to_json(const Schema& schema);
 
 /// Reads it back, strictly. The result is valid. @throws ProtocolError naming the field.
