@@ -13,7 +13,7 @@ namespace muffle::app {
 namespace {
 
 std::string classes_in_words(const schema::Schema& schema) {
-  if (schema.class_names.empty()) return "numbers";
+  if (schema.class_names.empty()) return "none";
   return printable(fmt::format("{}", fmt::join(schema.class_names, ", ")));
 }
 

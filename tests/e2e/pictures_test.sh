@@ -62,6 +62,10 @@ samples=("${job[@]}" --set data.records=50)
 ends 0 on 1 release "${samples[@]}" "${png[@]}" --data "$work/run/samples-png" --out "$work/of-pictures"
 ends 0 on 1 release "${samples[@]}" --set data.format=npz --data "$work/run/samples.npz" --out "$work/of-npz"
 same "samples as pictures are the samples" of-pictures of-npz
+check "in folders of the classes' names" test "$(ls "$work/run/samples-png")" = $'a b\ncat\ndog'
+check "the statement says that they are public" grep -q "the classes' names" "$work/run/privacy.txt"
+ends 0 "$MUFFLE" report --run "$work/run"
+check "and the report whose each line is" grep -q 'From the first line to the last: cat, dog, a b\.' "$work/run/report.html"
 
 # The last record is cut off.
 last=$(find "$work/pictures" -name 'picture-059.png')

@@ -106,6 +106,7 @@ says 0 'sent a receipt: contributions and openings add up' "$small_program" site
 
 # A network that could fail by what an image holds: all would see it, so no record is read.
 propose "$MUFFLE" --set "map.deep.network=$work/branches.pt"
+set_names '[]'
 set_networks 1 "\"$work/branches.pt\""
 says 78 'branches.pt.*everybody sees.*No record was read' at_site step 1 "$round"
 check "nothing was charged" test "$(charges 1)" = 2
