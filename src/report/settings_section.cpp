@@ -131,8 +131,9 @@ void training_curves(const model::ModelInfo& model, Page& page) {
   page.figure(chart_of("Loss of a step's batch", model.curve->loss),
               "How far a batch is from the release. It falls on while the release's noise is fitted.");
   if (!model.curve->to_proxy.empty())
-    page.figure(chart_of("Squared distance to the proxy", model.curve->to_proxy),
-                "To a part of the release on which nothing was trained. The nearest state was kept.");
+    page.figure(chart_of("Squared distance to what chooses", model.curve->to_proxy),
+                "To the release's proxy or, without one, to what was held out of it: nothing was trained on "
+                "either. The nearest state was kept.");
   page.end_grid();
 }
 

@@ -27,31 +27,36 @@ std::vector<std::pair<std::string, Tensor>> state_of(const model::Generator& gen
 
 }  // namespace
 
-CheckpointChoice::CheckpointChoice(const release::Artifact& release, const model::GeneratorSettings& network,
+CheckpointChoice::CheckpointChoice(std::vector<Matching> judges, std::vector<double> class_share,
+                                   const schema::Schema& schema, const model::GeneratorSettings& network,
                                    const TrainSpec& spec, const Placement& placement, Heartbeat heartbeat)
     : every_(spec.choose_every),
       steps_(spec.steps),
-      statistics_batch_(statistics_batch(network, release.schema, spec)),
+      statistics_batch_(statistics_batch(network, schema, spec)),
       device_(placement.device),
       collective_(placement.collective),
       measurement_{.seed = spec.seed,
                    .batch = kBatch,
                    .batches = kBatches,
-                   .class_share = release::class_share(release),
+                   .class_share = std::move(class_share),
                    .device = placement.device,
                    .heartbeat = std::move(heartbeat)},
-      proxy_(match_map(release, *release.proxy(), release::make_target(release), placement.device)) {}
+      judges_(std::move(judges)) {
+  require(!judges_.empty(), "nothing judges a training's states: this is a bug in muffle.");
+}
 
 double CheckpointChoice::look(DataParallel& training) {
   const torch::NoGradGuard no_grad;
   training.take_statistics(statistics_batch_);
   beat(measurement_.heartbeat);
   model::Generator& generator = *training.generator();
-  const Tensor mean = mean_embedding(generator, proxy_.matching, measurement_, *collective_);
+  double sum = 0;
+  for (const Matching& judge : judges_) {
+    const Tensor mean = mean_embedding(generator, judge, measurement_, *collective_);
+    sum += squared_distance(judge, mean, measurement_, judge.noise_square);
+  }
   // Root's: sums of doubles may differ in their last bit between processors, and all are to keep one model.
-  Tensor distance =
-      torch::full({1}, squared_distance(proxy_.matching, mean, measurement_, proxy_.matching.noise_square),
-                  torch::kFloat64);
+  Tensor distance = torch::full({1}, sum, torch::kFloat64);
   distance = distance.to(device_);
   collective_->broadcast(distance);
   collective_->wait();

@@ -7,25 +7,26 @@
 #include <vector>
 
 #include "device.hpp"
-#include "moments_start.hpp"
 #include "muffle/core/heartbeat.hpp"
-#include "muffle/release/artifact.hpp"
+#include "muffle/schema/schema.hpp"
 #include "muffle/train/checkpoint.hpp"
 #include "muffle/train/data_parallel.hpp"
 #include "muffle/train/proxy.hpp"
 
 namespace muffle::train {
 
-/// Which state of a training is kept (train.choose_every): the one whose samples are nearest to the release's
-/// proxy, as DP-MEPF stops early. Nothing is trained on the proxy, so its noise is none that the training
-/// could have fitted; its price is in the release already. Every look takes the same codes, so that most of
-/// the sampling error is common to all. Of two that are as near, the earlier one. Public: post-processing.
+/// Which state of a training is kept (train.choose_every): the one whose samples are nearest to what judges
+/// it, the release's proxy, as DP-MEPF stops early, or what was held out of a release without one
+/// (release::divide()). Nothing is trained on either, so its noise is none that the training could have
+/// fitted. Every look takes the same codes, so that most of the sampling error is common to all. Of two that
+/// are as near, the earlier one. Public: post-processing.
 class CheckpointChoice {
  public:
-  /// Rebuilds the release's proxy, which there is.
-  /// @param network  that is trained
-  /// @throws ProtocolError  it is another map than the release's.
-  CheckpointChoice(const release::Artifact& release, const model::GeneratorSettings& network,
+  /// @param judges  at least one; each class weighs as it does in the sum of their squared distances
+  /// @param class_share  of generated records
+  /// @param network  that is trained on records of this schema
+  CheckpointChoice(std::vector<Matching> judges, std::vector<double> class_share,
+                   const schema::Schema& schema, const model::GeneratorSettings& network,
                    const TrainSpec& spec, const Placement& placement, Heartbeat heartbeat);
 
   /// Whether the state after so many steps is looked at.
@@ -51,7 +52,7 @@ class CheckpointChoice {
   torch::Device device_;
   std::shared_ptr<model::TensorCollective> collective_;
   Measurement measurement_;
-  MatchedMap proxy_;
+  std::vector<Matching> judges_;
   std::uint64_t step_ = 0;  ///< of the nearest state; 0: there is none
   double distance_ = 0;
   std::vector<std::pair<std::string, torch::Tensor>> nearest_;  ///< parameters and buffers, on the device

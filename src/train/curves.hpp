@@ -35,7 +35,7 @@ class Curves {
     }
   }
 
-  /// @param distance  squared, of the model after so many steps to the proxy
+  /// @param distance  squared, of the model after so many steps to what judges it
   void add_choice(std::uint64_t step, double distance) {
     if (file_) file_->add(step, {{"train/squared_distance_to_proxy", distance}});
   }

@@ -69,14 +69,20 @@ bool is_proxy(const features::NamedMap& map) { return map.role == features::MapR
 
 bool asks_proxy(const TrainSpec& spec) { return spec.from_moments || spec.choose_every > 0; }
 
-/// What a choice of checkpoints adds on every rank: the nearest model, its copy in a checkpoint, the proxy's
-/// map, and of its mean embeddings target, sums and a batch's in float and two differences in double.
+/// What a choice of checkpoints adds on every rank: the nearest model, its copy in a checkpoint, the maps
+/// that judge it, and of their mean embeddings target, sums and a batch's in float and two differences in
+/// double. Without a proxy: the numbers that are held out, too.
 std::uint64_t choice_memory(const release::ReleasePlan& plan, const model::NetworkSize& size) {
-  const auto b = plan.proxy();
-  if (!b) return 0;
-  return 2 * 4 * (size.parameters + 2 * size.normed_features) +
-         4 * static_cast<std::uint64_t>(plan.maps[*b].map->numbers_in_map()) +
-         (3 * 4 + 2 * 8) * plan.features(*b) * plan.rows(*b);
+  const auto proxy = plan.proxy();
+  const std::vector<std::size_t> judges =
+      proxy ? std::vector<std::size_t>{*proxy} : matched_maps(plan.maps, /*from_moments=*/false);
+  std::uint64_t bytes = 2 * 4 * (size.parameters + 2 * size.normed_features) + (proxy ? 0 : 8 * plan.size());
+  for (const std::size_t b : judges) {
+    const features::FeatureMap& map = *plan.maps[b].map;
+    bytes += 4 * static_cast<std::uint64_t>(map.numbers_in_map()) +
+             (3 * 4 + 2 * 8) * plan.rows(b) * model::twin_columns(map) / plan.maps[b].minibatches.parts();
+  }
+  return bytes;
 }
 
 /// What a training from the closed form adds on root; the other ranks lack the closed form's own 8 C q^2.
@@ -116,8 +122,8 @@ void Settings::declare(settings::Keys& keys) {
       "with train.init = \"moments\": the model that is written; trained: whatever the proxy says");
   keys.count(
       "choose_every", choose_every, 0, kMostSteps,
-      "the model that is kept is the nearest to the proxy, which is asked after every so many steps; 0: "
-      "the last one");
+      "after every so many steps the model is compared with the proxy or, of a release that has none, with "
+      "what is held out of it, and the nearest is kept; 0: the last one");
   keys.count("steps", steps, 1, kMostSteps, "optimizer steps");
   keys.count("batch", batch, 2, 1 << 24, "global batch, over all ranks");
   keys.number("learning_rate", learning_rate, {0, 1e3, false}, "Adam's learning rate");
@@ -240,9 +246,10 @@ void choice_problems(const TrainSpec& spec, const std::vector<features::NamedMap
   if (spec.choose_every == 0) return;
   const auto proxy = std::find_if(maps.begin(), maps.end(), is_proxy);
   if (proxy == maps.end()) {
-    p.add(
-        "train.choose_every needs a map with role = \"proxy\" in the release, by which models are compared; "
-        "without one leave it at 0, and the last model is kept");
+    p.unless(
+        !spec.match_records,
+        "train.match = \"records\" compares records with no released numbers, of which some could be held "
+        "out: train.choose_every needs a map with role = \"proxy\" then");
     return;
   }
   p.unless(model::twin_columns(*proxy->map) > 0,

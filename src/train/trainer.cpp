@@ -20,6 +20,7 @@
 #include "muffle/features/gaussian_features.hpp"
 #include "muffle/model/closed_forms.hpp"
 #include "muffle/model/twin_kind.hpp"
+#include "muffle/release/held_out.hpp"
 #include "muffle/train/data_parallel.hpp"
 
 namespace muffle::train {
@@ -85,6 +86,8 @@ class Training {
             "train.match = \"records\" trains on the records themselves, and the release has noise: a model "
             "that is made of it must not have seen them");
       problems.throw_if_any("the network cannot be trained on this release");
+      target_ = release::make_target(release_);
+      hold_out();
     });
     if (spec_.from_moments) start_.emplace(comm_, release_, architecture, spec_, placement_, heartbeat_);
     comm::agree(comm_, "building the generator", true, [&] {
@@ -92,7 +95,8 @@ class Training {
       training_.emplace(*network_->network(), release_.schema, spec_, start_ ? start_->problem() : problem(),
                         placement_.collective);
       if (start_) start_->install(*training_->generator());
-      if (spec_.choose_every > 0) nearest_.emplace(release_, *network_, spec_, placement_, heartbeat_);
+      if (spec_.choose_every > 0)
+        nearest_.emplace(judges(), class_share_, release_.schema, *network_, spec_, placement_, heartbeat_);
       // One graph replays one target.
       if (setup_.cuda_graph && !features::minibatches_in(release_.maps)) training_->use_graph();
     });
@@ -180,9 +184,9 @@ class Training {
     }
     if (const auto& c = report_.chosen) {
       spdlog::info(
-          "train: the model after step {} of {} is nearest to the proxy: squared distance {:.4g}, "
-          "of the last one {:.4g}",
-          c->step, spec_.steps, c->distance, c->last_distance);
+          "train: the model after step {} of {} is nearest to {}: squared distance {:.4g}, of the last one "
+          "{:.4g}",
+          c->step, spec_.steps, judge(), c->distance, c->last_distance);
     }
     const std::vector<comm::CollectiveUse> on_gpus = placement_.collective->use();
     spdlog::info("train: {} steps in {:.1f} s ({}), loss {:.5g} -> {:.5g}, as sampled {:.5g}",
@@ -195,22 +199,56 @@ class Training {
   }
 
  private:
+  /// Of a release without a proxy: what is trained on takes the release's place.
+  void hold_out() {
+    if (spec_.choose_every == 0 || release_.proxy()) return;
+    release::Divided both = release::divide(release_, spec_.seed);
+    held_out_ = release_;
+    held_out_->values = std::move(both.held_out);
+    release_.values = std::move(both.trained);
+    if (comm_.is_root() && !release_.without_noise)
+      spdlog::info(
+          "train: the release has no proxy: its numbers are trained on with {:.3g} times their noise, and "
+          "once more, with independent noise, {:.3g} times theirs, they choose the model",
+          std::sqrt(release::kTrainedNoise), std::sqrt(release::kHeldOutNoise));
+  }
+
+  /// What the states of a training are judged by.
+  const char* judge() const { return held_out_ ? "what is held out of the release" : "the proxy"; }
+  std::vector<Matching> judges() const {
+    if (!held_out_) return {match_map(release_, *release_.proxy(), target_, placement_.device).matching};
+    std::vector<Matching> out = matchings(*held_out_, release_.without_noise ? 0.0 : release::kHeldOutNoise);
+    for (Matching& map : out) {
+      // Of minibatches their mean is looked at.
+      map.noise_square /= static_cast<double>(std::max<std::size_t>(1, map.minibatches.size()));
+      map.minibatches.clear();
+    }
+    return out;
+  }
+
+  /// The maps that are trained on. @param noise  what the noise's variance is multiplied by in these numbers
+  std::vector<Matching> matchings(const release::Artifact& of, double noise) const {
+    std::vector<Matching> out;
+    for (const std::size_t b : matched_maps(of.maps, /*from_moments=*/false)) {
+      Matching map = match_map(of, b, target_, placement_.device).matching;
+      for (double& w : map.weights) w *= loss_weight(spec_, of.maps[b]);
+      map.noise_square *= noise;
+      out.push_back(std::move(map));
+    }
+    return out;
+  }
+
   /// The maps as they were released.
   Problem problem() const {
     Problem problem{{}, class_share_, placement_.device};
-    const release::Target target = release::make_target(release_);
     settings::Problems problems;
     loss_weight_problems(spec_, release_.maps, problems);
     if (!problems.empty()) throw ConfigError(fmt::format("{}.", fmt::join(problems.take(), "; ")));
     const std::vector<std::size_t> matched = matched_maps(release_.maps, /*from_moments=*/false);
     if (spec_.match_records) {
-      problem.records = records_to_match(matched, target);
+      problem.records = records_to_match(matched);
     } else {
-      for (const std::size_t b : matched) {
-        MatchedMap map = match_map(release_, b, target, placement_.device);
-        for (double& w : map.matching.weights) w *= loss_weight(spec_, release_.maps[b]);
-        problem.maps.push_back(std::move(map.matching));
-      }
+      problem.maps = matchings(release_, held_out_ && !release_.without_noise ? release::kTrainedNoise : 1.0);
     }
     if (matched.empty()) {
       throw ConfigError(
@@ -222,13 +260,13 @@ class Training {
   }
 
   /// The records in place of their sums, with the kernels and weights of these maps.
-  RecordsToMatch records_to_match(const std::vector<std::size_t>& maps, const release::Target& target) const {
+  RecordsToMatch records_to_match(const std::vector<std::size_t>& maps) const {
     require(setup_.records != nullptr && !setup_.records->labels.empty(),
             "a training on records was given none: this is a bug in muffle.");
     RecordsToMatch out;
     for (const std::size_t b : maps) {
       const features::NamedMap& map = release_.maps[b];
-      std::vector<double> weights = map.labelled ? target.column_weight : std::vector<double>{1.0};
+      std::vector<double> weights = map.labelled ? target_.column_weight : std::vector<double>{1.0};
       for (double& w : weights) w *= w * loss_weight(spec_, map);
       out.kernels.push_back({features::gaussian_features(*map.map)->length_scale(), std::move(weights)});
     }
@@ -284,8 +322,8 @@ class Training {
     note(report_.curve.to_proxy, done / spec_.choose_every, spec_.steps / spec_.choose_every,
          {done, last_distance_});
     if (comm_.is_root())
-      spdlog::info("train: after step {}: squared distance to the proxy {:.6g}, the nearest {:.6g} (step {})",
-                   done, last_distance_, nearest_->distance(), nearest_->step());
+      spdlog::info("train: after step {}: squared distance to {} {:.6g}, the nearest {:.6g} (step {})", done,
+                   judge(), last_distance_, nearest_->distance(), nearest_->step());
   }
 
   void tell_use() const {
@@ -305,15 +343,17 @@ class Training {
   std::chrono::steady_clock::time_point start_time_ = std::chrono::steady_clock::now();
   double collectives_before_;
   std::vector<comm::CollectiveUse> use_before_;
-  release::Artifact release_;
-  std::string release_hash_;  ///< SHA-256 of the file, hex
+  release::Artifact release_;  ///< or what of it is trained on: hold_out()
+  std::string release_hash_;   ///< SHA-256 of the file, hex
   std::vector<double> class_share_;
+  release::Target target_;
+  std::optional<release::Artifact> held_out_;
   Placement placement_;
   std::optional<MomentsStart> start_;
   std::shared_ptr<const model::GeneratorSettings> network_;  ///< that is trained
   std::optional<DataParallel> training_;
   std::optional<CheckpointChoice> nearest_;  ///< of train.choose_every
-  double last_distance_ = 0;                 ///< to the proxy, of the last state
+  double last_distance_ = 0;                 ///< to what judges it, of the last state
   double final_loss_ = 0;                    ///< the loss as sampled
   TrainReport report_;
 };

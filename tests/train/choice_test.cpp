@@ -1,10 +1,11 @@
-// Which state of a training is kept by the proxy (train.choose_every).
+// Which state of a training is kept by the proxy, or by what is held out of the release (train.choose_every).
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "muffle/core/files.hpp"
 #include "muffle/model/model_file.hpp"
+#include "muffle/release/held_out.hpp"
 #include "muffle/train/proxy.hpp"
 #include "muffle/train/trainer.hpp"
 #include "support/expect_error.hpp"
@@ -45,8 +46,12 @@ class NearestState : public ::testing::Test {
   std::string parts(const std::string& name) const {
     model::ModelParts model_parts = model::take_apart(model(name), name);
     model_parts.header.erase("curve");
-    std::string out = model_parts.header.dump();
-    for (const model::NamedArray& array : model_parts.arrays)
+    return model_parts.header.dump() + numbers(name);
+  }
+  /// Its parameters and buffers alone.
+  std::string numbers(const std::string& name) const {
+    std::string out;
+    for (const model::NamedArray& array : model::take_apart(model(name), name).arrays)
       out.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
     return out;
   }
@@ -137,15 +142,37 @@ TEST_F(NearestState, GoesWithAStartFromTheClosedForm) {
       << "the closed form is compared with the nearest state, of other samples";
 }
 
-TEST_F(NearestState, WithoutAProxyItIsRefusedOnEveryRank) {
-  release_ = test::planned_release(release_.schema, {release_.maps[0], release_.maps[1]},
-                                   std::vector<float>(400, 0.5f), std::vector<std::int32_t>(100, 1));
-  const std::string bytes = release::artifact_bytes(release_);
-  run_thread_ranks(2, [&](comm::HostComm& comm) {
-    test::expect_error(ExitCode::kConfig, {"train.choose_every", "role = \"proxy\""}, [&] {
-      train(comm, bytes, "release", folder_ / "model.mfl", *test::start_generator(), spec_, "hash", 1);
-    });
-  });
+/// A training that fits its noise is stopped by numbers whose noise it has not seen.
+TEST_F(NearestState, OfAReleaseWithoutAProxyIsNearestToWhatIsHeldOut) {
+  release_ = test::start_release(test::StartRecords::kNormal, 0.2, /*draw=*/3, 300, /*proxy=*/false);
+  spec_.steps = 400;
+  spec_.decay = 1.0;
+  const TrainReport chosen = run(2, "chosen");
+  ASSERT_TRUE(chosen.chosen);
+  ASSERT_LT(chosen.chosen->step, 400u) << "the last one is the nearest: nothing is tested";
+  EXPECT_LT(chosen.chosen->distance, chosen.chosen->last_distance);
+  EXPECT_EQ(run(3, "on 3").chosen->step, chosen.chosen->step);
+  // It is the model of a training of so many steps on the other part. The classes' shares are the whole
+  // release's, here by its moments, which are not trained on.
+  spec_.steps = chosen.chosen->step;
+  spec_.choose_every = 0;
+  run(2, "of the whole");
+  const std::vector<std::int64_t> part = release::divide(release_, spec_.seed).trained;
+  std::copy(part.begin() + static_cast<std::ptrdiff_t>(release_.offset(1)), part.end(),
+            release_.values.begin() + static_cast<std::ptrdiff_t>(release_.offset(1)));
+  run(2, "of a part");
+  EXPECT_EQ(numbers("chosen"), numbers("of a part"));
+  EXPECT_NE(numbers("chosen"), numbers("of the whole"));
+}
+
+TEST_F(NearestState, OfExactNumbersThatAreNotDividedIsTheirNearest) {
+  release_ = test::start_release(test::StartRecords::kTwoCorners, 100.0, /*draw=*/0, 3000, /*proxy=*/false);
+  release_.without_noise = true;
+  const TrainReport looked = run(1, "looked");
+  spec_.choose_every = 0;
+  run(1, "plain");
+  EXPECT_EQ(looked.chosen->step, spec_.steps);
+  EXPECT_EQ(parts("looked"), parts("plain"));
 }
 
 /// By hand: of a target without noise, what is left is the distance of the means.

@@ -20,12 +20,13 @@ enum class StartRecords {
   kNormal,      ///< each class a normal law of its own, inside the cube
 };
 
-/// A release of moments, random features and proxy of `count` records of 4 numbers in 3 classes.
+/// A release of moments, random features and, where it is asked for, a proxy, of `count` records of 4 numbers
+/// in 3 classes.
 /// @param draw  of the noise of the plan, in all three maps; 0: none is added, and with epsilon 100 the
 /// plan says so little that all is credible
 inline release::Artifact start_release(StartRecords records = StartRecords::kTwoCorners,
                                        double epsilon = 100.0, std::uint32_t draw = 0,
-                                       std::size_t count = 3000) {
+                                       std::size_t count = 3000, bool proxy = true) {
   constexpr std::size_t kDims = 4, kClasses = 3;
   const schema::Schema schema = schema_of({kDims}, kClasses);
   features::RffSpec rff{.dims = kDims, .features = 64, .length_scale = 0.6, .seed = 1}, other = rff;
@@ -33,6 +34,7 @@ inline release::Artifact start_release(StartRecords records = StartRecords::kTwo
   std::vector<features::NamedMap> maps{named("moments", make_moments({{"lift", "vector"}}, schema), 5.0),
                                        named("rff", make_rff(rff)),
                                        named("tested", make_rff(other), 0.5, features::MapRole::kProxy)};
+  if (!proxy) maps.pop_back();
   const CounterStream random(5, Stream::kTest);
   std::vector<float> x;
   std::vector<std::int32_t> y;

@@ -25,6 +25,7 @@ enum class Stream : std::uint32_t {
   kSampleFinish = 13,
   kPeople = 14,
   kMinibatches = 15,
+  kHeldOut = 16,
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).

@@ -17,7 +17,8 @@ struct TrainingCurve {
     bool operator==(const Point&) const = default;
   };
   std::vector<Point> loss;      ///< of a step's own batch
-  std::vector<Point> to_proxy;  ///< squared distance of the state to the proxy (TrainSpec::choose_every)
+  std::vector<Point> to_proxy;  ///< squared distance of the state to the proxy, or what was held out
+                                ///< (TrainSpec::choose_every)
 
   bool operator==(const TrainingCurve&) const = default;
 };

@@ -22,10 +22,10 @@ struct CheckpointTensor {
   bool operator==(const CheckpointTensor&) const = default;
 };
 
-/// The state that is nearest to the proxy so far (checkpoint_choice.hpp).
+/// The nearest state so far (checkpoint_choice.hpp).
 struct ChosenState {
   std::uint64_t step = 0;                 ///< steps done in it
-  double distance = 0;                    ///< squared, to the proxy
+  double distance = 0;                    ///< squared, to what judges it
   std::vector<CheckpointTensor> tensors;  ///< parameters and buffers
 
   bool operator==(const ChosenState&) const = default;

@@ -46,8 +46,9 @@ struct TrainSpec {
   /// (proxy.hpp).
   bool from_moments = false;
   bool keep_trained = false;  ///< the trained model is written whatever the proxy says: to measure its choice
-  /// After so many steps, again and again, and at the end the proxy is asked how near the model is, and the
-  /// nearest one is kept (train/checkpoint_choice.hpp); 0: the last one is.
+  /// After so many steps, again and again, and at the end the model is compared with the release's proxy or,
+  /// without one, with numbers that are held out (release/held_out.hpp), and the nearest one is kept
+  /// (train/checkpoint_choice.hpp); 0: the last one is.
   std::uint64_t choose_every = 0;
   // When root writes a checkpoint; neither changes the model.
   std::uint64_t checkpoint_every = 0;  ///< after every so many steps; 0: by time alone

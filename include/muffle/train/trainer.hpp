@@ -49,7 +49,7 @@ int torch_gpus() noexcept;
 /// "this muffle was built without CUDA"; empty where there are some.
 std::string why_no_torch_gpus();
 
-/// Which of a training's models was nearest to the proxy (TrainSpec::choose_every).
+/// Which of a training's models was nearest to what judges them (TrainSpec::choose_every).
 struct CheckpointChosen {
   std::uint64_t step = 0;                  ///< steps done in it
   double distance = 0, last_distance = 0;  ///< squared, of it and of the last model

@@ -1,0 +1,32 @@
+#include "muffle/release/held_out.hpp"
+
+#include <cmath>
+
+#include "muffle/core/philox.hpp"
+
+namespace muffle::release {
+
+Divided divide(const Artifact& release, std::uint64_t seed) {
+  Divided out{release.values, release.values};
+  if (release.without_noise) return out;
+  const CounterStream stream(seed, Stream::kHeldOut);
+  std::size_t next = 0;
+  for (std::size_t b = 0; b < release.maps.size(); ++b) {
+    const privacy::NoisePart& part = release.noise.parts[b];
+    std::vector<double> sigmas;
+    for (std::size_t run = 0; run < part.runs.size(); ++run)
+      sigmas.push_back(carried_sigma(release, release.aggregation, b, run));
+    for (std::uint64_t i = 0; i < part.repeat; ++i) {
+      for (std::size_t run = 0; run < part.runs.size(); ++run) {
+        for (const std::size_t end = next + part.runs[run].count; next < end; ++next) {
+          const double z = sigmas[run] * stream.normal(next);
+          out.trained[next] += std::llround(kHeldOut * z);
+          out.held_out[next] -= std::llround(z / kHeldOut);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace muffle::release
