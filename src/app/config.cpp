@@ -17,6 +17,7 @@
 #include "muffle/core/watchdog.hpp"
 #include "muffle/pair_graph/rounds.hpp"
 #include "muffle/release/plan_json.hpp"
+#include "muffle/schema/plain_text.hpp"
 
 extern char** environ;
 
@@ -483,6 +484,7 @@ std::string from_environment(const ConfigSources& sources, std::string_view sect
 
 schema::Schema released_schema(const Config& c) {
   schema::Schema schema = c.data.schema;
+  for (std::string& name : schema.class_names) name = schema::plain_text(name);
   const std::uint64_t records = std::max(c.data.records, c.data.expected_records);
   const auto is_counted = [](const auto& map) {
     return map.second.map && map.second.map->tables() != nullptr && map.second.labelled;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
 #include "muffle/core/private_file.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/evaluate/metric.hpp"
+#include "muffle/schema/schema.hpp"
 #include "muffle/synth/listed_samples.hpp"
 #include "run_folder.hpp"
 
@@ -83,7 +86,16 @@ void evaluate(Context& context, const std::filesystem::path& given,
   // holds.
   std::optional<synth::ListedSamples> listed;
   comm::agree(context.comm, "looking at the samples", true, [&] {
-    if (context.comm.is_root()) listed = synth::listed_samples(samples_file, subject.heartbeat);
+    if (!context.comm.is_root()) return;
+    listed = synth::listed_samples(samples_file, subject.heartbeat);
+    schema::Schema drawn = data.schema;
+    if (listed) drawn.class_names = listed->class_names;
+    if (!schema::class_names_agree(drawn, data.schema))
+      throw ConfigError(fmt::format(
+          "'{}' has other classes than data.class_names says, or the same in another order: {}. Correct "
+          "data.class_names, by which real records are read.",
+          printable(samples_file.string()),
+          printable(fmt::format("{}", fmt::join(drawn.class_names, ", ")))));
   });
   StageWork work{"evaluate", stage_hash(context.config, Stage::kEvaluate), std::nullopt, context.out};
   if (listed && !reads_records) work.input = listed->file;

@@ -27,7 +27,8 @@ data::DataSpec records_for(const PartyConfig& config, const release::ReleasePlan
         "data.schema in {} is not the schema of the round's plan: compare them (`muffle schema hash`, "
         "`muffle site show`), and settle with the coordinator which is right. No record was read.",
         party_file(config.folder, true).string()));
-  if (!spec.schema.class_names.empty() && !schema::same_class_names(spec.schema, plan.schema))
+  const bool named_here = !spec.schema.class_names.empty();
+  if (named_here && (plan.schema.class_names.empty() || !schema::class_names_agree(spec.schema, plan.schema)))
     throw ConfigError(
         fmt::format("data.class_names in {} is not that of the round's plan ({}): classes would be mixed up. "
                     "Leave it out "

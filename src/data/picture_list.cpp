@@ -65,10 +65,10 @@ bool is_picture(const std::string& name) {
 std::optional<std::int32_t> class_of(const DataSpec& spec, std::string_view name) {
   if (spec.schema.classes == 1) return 0;
   if (!spec.schema.class_names.empty()) {
-    const std::string plain = schema::plain_text(name);
+    const std::string folder = schema::class_folder(name);  // no two classes have the same
     const auto at =
         std::find_if(spec.schema.class_names.begin(), spec.schema.class_names.end(),
-                     [&](const std::string& known) { return schema::plain_text(known) == plain; });
+                     [&](const std::string& known) { return schema::class_folder(known) == folder; });
     if (at == spec.schema.class_names.end()) return std::nullopt;
     return static_cast<std::int32_t>(at - spec.schema.class_names.begin());
   }

@@ -118,7 +118,7 @@ class PngFolder final : public schema::RecordWriter {
   /// A class's folder, as they are read, too (list_pictures()).
   std::string name_of(std::size_t label) const {
     return kind().class_names.empty() ? std::to_string(label)
-                                      : schema::plain_text(kind().class_names.at(label));
+                                      : schema::class_folder(kind().class_names.at(label));
   }
 
   std::filesystem::path folder_;
@@ -136,6 +136,9 @@ class PngFormat final : public Format {
   }
 
   void declare(settings::Keys& keys, DataSpec& s) const override {
+    keys.texts("class_names", s.schema.class_names, "[\"cat\", \"dog\"]",
+               "the classes' names, in the order of their labels, as folders of pictures or a table of their "
+               "labels have them; of records of any format, for the samples; public; empty: their numbers");
     keys.choice<Resize>("resize", s.resize,
                         {{"none", Resize::kNone}, {"stretch", Resize::kStretch}, {"crop", Resize::kCrop}},
                         "of pictures of another size than data.shape: an error; the mean over the area that "

@@ -99,10 +99,6 @@ void declare(settings::Keys& keys, Settings& s) {
       "records bear better where columns are counted (kind = \"pairs\"); auto: by data.records, or the guess "
       "of it");
   keys.count("classes", s.schema.classes, 1, 256, "C, public: labels are 0..C-1, each one byte");
-  keys.texts(
-      "class_names", s.schema.class_names, "[\"cat\", \"dog\"]",
-      "the classes' names, in the order of their labels: of folders of pictures that are read and written, "
-      "and in a table of their labels; public; empty: their numbers");
   keys.sizes("shape", s.schema.shape, "one record: [channels, height, width] or [columns]");
   keys.number("lo", s.schema.lo, kFloat, "public lower bound of every number");
   keys.number("hi", s.schema.hi, kFloat, "public upper bound of every number");

@@ -9,6 +9,7 @@
 
 #include "muffle/core/error.hpp"
 #include "muffle/core/files.hpp"
+#include "muffle/core/text.hpp"
 #include "muffle/data/format.hpp"
 #include "muffle/evaluate/evaluate.hpp"
 #include "muffle/networks/network_block.hpp"
@@ -187,6 +188,11 @@ class NearestMeanMetric final : public Metric {
                       "data.shape, data.classes, "
                       "data.lo and data.hi say of data.test_features. Correct whichever is wrong.",
                       name));
+    if (!schema::class_names_agree(a.schema, other))
+      throw ConfigError(
+          fmt::format("{} has other classes than data.class_names says of data.test_features, or "
+                      "the same in another order: {}. Correct whichever is wrong.",
+                      name, printable(fmt::format("{}", fmt::join(a.schema.class_names, ", ")))));
     Findings out;
     out.facts["release_hash"] = hash;
     if (!a.is_private) out.facts["is_private"] = false;

@@ -6,8 +6,8 @@
 
 namespace muffle::release {
 
-Divided divide(const Artifact& release, std::uint64_t seed) {
-  Divided out{release.values, release.values};
+std::vector<std::int64_t> hold_out(Artifact& release, std::uint64_t seed) {
+  std::vector<std::int64_t> out = release.values;
   if (release.without_noise) return out;
   const CounterStream stream(seed, Stream::kHeldOut);
   std::size_t next = 0;
@@ -20,8 +20,8 @@ Divided divide(const Artifact& release, std::uint64_t seed) {
       for (std::size_t run = 0; run < part.runs.size(); ++run) {
         for (const std::size_t end = next + part.runs[run].count; next < end; ++next) {
           const double z = sigmas[run] * stream.normal(next);
-          out.trained[next] += std::llround(kHeldOut * z);
-          out.held_out[next] -= std::llround(z / kHeldOut);
+          release.values[next] += std::llround(kHeldOut * z);
+          out[next] -= std::llround(z / kHeldOut);
         }
       }
     }

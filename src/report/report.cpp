@@ -58,7 +58,8 @@ void require_same_records(const schema::Schema& named, schema::Schema released) 
   const bool tables = named.table && released.table;
   const std::string differs = tables ? schema::differences(*named.table, *released.table) : "";
   if (static_cast<bool>(named.table) == static_cast<bool>(released.table) && differs.empty() &&
-      named.shape == released.shape && named.classes == released.classes)
+      named.shape == released.shape && named.classes == released.classes &&
+      schema::class_names_agree(named, released))
     return;
   throw ConfigError(
       fmt::format("the real records that the settings name are none of the release's: another schema{}{}. "
@@ -101,7 +102,10 @@ Report private_report(const PublicFiles& files, const RealRecords& records, cons
   PrivateMaterial real;
   const auto read = [&](data::DataSpec spec) {
     require_same_records(spec.schema, m.artifact().schema);
-    spec.schema = without_rows(m.artifact().schema);
+    schema::Schema released = without_rows(m.artifact().schema);
+    if (!released.table && released.class_names.empty())
+      released.class_names = std::move(spec.schema.class_names);  // by which folders are read
+    spec.schema = std::move(released);
     return read_rows(spec, heartbeat);
   };
   read_metrics(records.metrics, m, real);  // before any record, as when it was read is told by its times

@@ -20,39 +20,39 @@ constexpr std::size_t kMaxDims = std::size_t{1} << 28;
 /// A schema that was read has no larger side, and no more classes.
 constexpr std::uint64_t kMostSide = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostClasses = std::uint64_t{1} << 20;
-/// Of a file's name, in bytes, on Linux's file systems.
+/// Of a class's name, in bytes: no file's name is longer on Linux's file systems.
 constexpr std::size_t kLongestName = 255;
 
-/// A folder can be called so, is seen, and lies where it is made.
-bool names_folder(const std::string& plain) {
-  return !plain.empty() && plain.size() <= kLongestName && plain.front() != '.' &&
-         plain.find('/') == std::string::npos && printable(plain) == plain;
-}
-
 }  // namespace
+
+std::string class_folder(std::string_view name) {
+  std::string out = plain_text(name);
+  std::replace(out.begin(), out.end(), '/', '_');
+  if (out.starts_with('.')) out.front() = '_';
+  return out;
+}
 
 std::string class_names_problem(const Schema& schema) {
   if (schema.class_names.empty()) return {};
   if (schema.table) return "is for records without a schema file: a table's label column has its names";
-  std::set<std::string> names;
+  std::set<std::string> folders;
   for (const std::string& name : schema.class_names) {
-    const std::string plain = plain_text(name);
-    if (!names_folder(plain))
-      return fmt::format(
-          "has '{}', which no folder can be called: a name has 1 to {} bytes, does not begin with '.', and "
-          "has no '/' and no control characters",
-          printable(name), kLongestName);
-    names.insert(plain);
+    if (plain_text(name).empty() || name.size() > kLongestName || printable(name) != name)
+      return fmt::format("has '{}': a name has 1 to {} bytes and no control characters", printable(name),
+                         kLongestName);
+    folders.insert(class_folder(name));
   }
-  if (names.size() == schema.class_names.size() && names.size() == schema.classes) return {};
+  if (folders.size() == schema.class_names.size() && folders.size() == schema.classes) return {};
   return fmt::format("needs a name of its own for each of the {} classes (data.classes), not {}",
                      schema.classes, schema.class_names.size());
 }
 
-bool same_class_names(const Schema& one, const Schema& other) {
-  return std::equal(
-      one.class_names.begin(), one.class_names.end(), other.class_names.begin(), other.class_names.end(),
-      [](const std::string& a, const std::string& b) { return plain_text(a) == plain_text(b); });
+bool class_names_agree(const Schema& one, const Schema& other) {
+  return one.class_names.empty() || other.class_names.empty() ||
+         std::equal(one.class_names.begin(), one.class_names.end(), other.class_names.begin(),
+                    other.class_names.end(), [](const std::string& a, const std::string& b) {
+                      return plain_text(a) == plain_text(b);
+                    });
 }
 
 void Schema::validate() const {
@@ -118,7 +118,10 @@ Schema read_schema(const JsonFields& fields) {
         said.hi != schema.hi)
       fields.fail("table", "has other columns or classes than the schema around it says");
   }
-  if (fields.has("class_names")) schema.class_names = fields.texts("class_names", kMostClasses, kLongestName);
+  if (fields.has("class_names")) {
+    schema.class_names = fields.texts("class_names", kMostClasses, kLongestName);
+    if (schema.class_names.empty()) fields.fail("class_names", "is empty");
+  }
   try {
     schema.validate();
   } catch (const DataError& e) {

@@ -321,6 +321,7 @@ std::optional<ListedSamples> listed_samples(const fs::path& file, const Heartbea
     (void)f.choice("format", {kSamplesFormat});
     const JsonFields files = f.object("files");
     listed.hash = files.text(name, 64);
+    if (f.has("class_names")) listed.class_names = f.texts("class_names", 256, 255);
     // Whoever reads a part reads all of them.
     for (std::uint64_t part = 0; part < parts; ++part) {
       const std::string other = fmt::format("{:05}", part);

@@ -81,6 +81,7 @@ std::uint64_t choice_memory(const release::ReleasePlan& plan, const model::Netwo
     const features::FeatureMap& map = *plan.maps[b].map;
     bytes += 4 * static_cast<std::uint64_t>(map.numbers_in_map()) +
              (3 * 4 + 2 * 8) * plan.rows(b) * model::twin_columns(map) / plan.maps[b].minibatches.parts();
+    if (plan.maps[b].minibatches) bytes += 4 * plan.rows(b) * model::twin_columns(map);
   }
   return bytes;
 }

@@ -102,7 +102,8 @@ class Training {
     });
   }
 
-  /// All steps, from the newest checkpoint on, and looks at the proxy on the way. @throws StoppedError.
+  /// All steps, from the newest checkpoint on, and looks for the nearest state on the way. @throws
+  /// StoppedError.
   void take_steps(const std::filesystem::path& model_file, const std::string& train_hash) {
     CheckpointKeeper checkpoints(comm_, model_file, spec_, train_hash, release_hash_, release_.is_private,
                                  nearest_ ? &*nearest_ : nullptr);
@@ -118,7 +119,7 @@ class Training {
     }
   }
 
-  /// Of the states that the proxy was asked about, the nearest.
+  /// Of the states that were looked at, the nearest.
   void choose_checkpoint() {
     if (!nearest_) return;
     nearest_->take(*training_->generator());
@@ -202,10 +203,7 @@ class Training {
   /// Of a release without a proxy: what is trained on takes the release's place.
   void hold_out() {
     if (spec_.choose_every == 0 || release_.proxy()) return;
-    release::Divided both = release::divide(release_, spec_.seed);
-    held_out_ = release_;
-    held_out_->values = std::move(both.held_out);
-    release_.values = std::move(both.trained);
+    held_out_ = release::hold_out(release_, spec_.seed);
     if (comm_.is_root() && !release_.without_noise)
       spdlog::info(
           "train: the release has no proxy: its numbers are trained on with {:.3g} times their noise, and "
@@ -215,9 +213,12 @@ class Training {
 
   /// What the states of a training are judged by.
   const char* judge() const { return held_out_ ? "what is held out of the release" : "the proxy"; }
-  std::vector<Matching> judges() const {
+  std::vector<Matching> judges() {
     if (!held_out_) return {match_map(release_, *release_.proxy(), target_, placement_.device).matching};
-    std::vector<Matching> out = matchings(*held_out_, release_.without_noise ? 0.0 : release::kHeldOutNoise);
+    std::swap(release_.values, *held_out_);
+    std::vector<Matching> out = matchings(release_.without_noise ? 0.0 : release::kHeldOutNoise);
+    std::swap(release_.values, *held_out_);
+    std::vector<std::int64_t>().swap(*held_out_);  // from here on it is in `out`
     for (Matching& map : out) {
       // Of minibatches their mean is looked at.
       map.noise_square /= static_cast<double>(std::max<std::size_t>(1, map.minibatches.size()));
@@ -226,12 +227,12 @@ class Training {
     return out;
   }
 
-  /// The maps that are trained on. @param noise  what the noise's variance is multiplied by in these numbers
-  std::vector<Matching> matchings(const release::Artifact& of, double noise) const {
+  /// The maps that are trained on, as release_ has them. @param noise  times its variance
+  std::vector<Matching> matchings(double noise) const {
     std::vector<Matching> out;
-    for (const std::size_t b : matched_maps(of.maps, /*from_moments=*/false)) {
-      Matching map = match_map(of, b, target_, placement_.device).matching;
-      for (double& w : map.weights) w *= loss_weight(spec_, of.maps[b]);
+    for (const std::size_t b : matched_maps(release_.maps, /*from_moments=*/false)) {
+      Matching map = match_map(release_, b, target_, placement_.device).matching;
+      for (double& w : map.weights) w *= loss_weight(spec_, release_.maps[b]);
       map.noise_square *= noise;
       out.push_back(std::move(map));
     }
@@ -248,7 +249,7 @@ class Training {
     if (spec_.match_records) {
       problem.records = records_to_match(matched);
     } else {
-      problem.maps = matchings(release_, held_out_ && !release_.without_noise ? release::kTrainedNoise : 1.0);
+      problem.maps = matchings(held_out_ && !release_.without_noise ? release::kTrainedNoise : 1.0);
     }
     if (matched.empty()) {
       throw ConfigError(
@@ -347,7 +348,7 @@ class Training {
   std::string release_hash_;   ///< SHA-256 of the file, hex
   std::vector<double> class_share_;
   release::Target target_;
-  std::optional<release::Artifact> held_out_;
+  std::optional<std::vector<std::int64_t>> held_out_;  ///< there if it judges; the numbers until judges()
   Placement placement_;
   std::optional<MomentsStart> start_;
   std::shared_ptr<const model::GeneratorSettings> network_;  ///< that is trained

@@ -129,10 +129,32 @@ TEST_F(Pictures, ClassesAreComparedAsPeopleReadThem) {
   expect_error(ExitCode::kData, {"class_names", "2 classes"}, [&] { read_all(named); });
   named.schema.class_names = {"weite", "weite"};
   expect_error(ExitCode::kData, {"class_names"}, [&] { read_all(named); });
-  for (const char* const other : {".weite", "..", "a/b", "", " ", "a\tb"}) {
+  for (const std::string& other :
+       {std::string(), std::string(" "), std::string("a\tb"), std::string(256, 'n')}) {
     named.schema.class_names = {"weite", other};
-    expect_error(ExitCode::kData, {"class_names", "no folder"}, [&] { read_all(named); });
+    expect_error(ExitCode::kData, {"class_names", "1 to 255 bytes"}, [&] { read_all(named); });
   }
+  named.schema.class_names = {"a/b", "a_b"};
+  expect_error(ExitCode::kData, {"class_names", "2 classes"}, [&] { read_all(named); });
+}
+
+TEST_F(Pictures, FoldersOfClassesLieWhereTheyAreMade) {
+  put_grey("all/T-shirt_top/1.png", 10);
+  put_grey("all/_._boots/2.png", 20);
+  DataSpec named = spec();
+  named.schema.class_names = {"../boots", "T-shirt/top"};
+  EXPECT_EQ(levels(named).second, (std::vector<std::int64_t>{1, 0}));
+  schema::Records made{{1, 2, 2}, Bytes(8, 7), {}, {1, 0}};
+  schema::RecordKind kind = made.kind();
+  kind.class_names = named.schema.class_names;
+  const auto written = find_format("png").writers(folder_.path(), "made", kind);
+  ASSERT_EQ(written.size(), 1u);
+  written[0].writer->add(made);
+  written[0].writer->finish({});
+  named.features = "made-png";
+  EXPECT_EQ(levels(named).second, (std::vector<std::int64_t>{1, 0}));
+  EXPECT_TRUE(fs::exists(folder_ / "made-png/T-shirt_top/000000.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "made-png/_._boots/000001.png"));
 }
 
 TEST_F(Pictures, ATableNamesThem) {

@@ -64,6 +64,8 @@ ends 0 on 1 release "${samples[@]}" --set data.format=npz --data "$work/run/samp
 same "samples as pictures are the samples" of-pictures of-npz
 check "in folders of the classes' names" test "$(ls "$work/run/samples-png")" = $'a b\ncat\ndog'
 check "the statement says that they are public" grep -q "the classes' names" "$work/run/privacy.txt"
+says 78 "samples.npz' has other classes than data.class_names says, .*: cat, dog, a b" on 1 evaluate "${job[@]:0:${#job[@]}-2}" --set data.format=png --set 'data.class_names=["dog","cat","a b"]' \
+  --set "data.features=$work/pictures" --set "data.test_features=$work/pictures" --set 'evaluate.metrics=["classifiers"]' --out "$work/run"
 ends 0 "$MUFFLE" report --run "$work/run"
 check "and the report whose each line is" grep -q 'From the first line to the last: cat, dog, a b\.' "$work/run/report.html"
 

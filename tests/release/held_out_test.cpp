@@ -11,6 +11,16 @@ namespace {
 
 using testing_artifact::sample_artifact;
 
+struct Both {
+  std::vector<std::int64_t> trained, held_out;
+};
+Both divide(Artifact a, std::uint64_t seed) {
+  Both out;
+  out.held_out = hold_out(a, seed);
+  out.trained = a.values;
+  return out;
+}
+
 /// Of two maps, one with noise of two sizes, and class counts; its values are noise alone.
 Artifact noisy() {
   Artifact a = sample_artifact({.counts = true, .features = 4000, .moments = true, .weight = 0.3});
@@ -22,9 +32,9 @@ Artifact noisy() {
   return a;
 }
 
-TEST(Divide, GivesTwoErrorsThatAreIndependentAndOfKnownSizes) {
+TEST(HoldOut, GivesTwoErrorsThatAreIndependentAndOfKnownSizes) {
   const Artifact a = noisy();
-  const Divided both = divide(a, 7);
+  const Both both = divide(a, 7);
   ASSERT_EQ(both.trained.size(), a.size());
   ASSERT_EQ(both.held_out.size(), a.size());
   double trained = 0, held_out = 0, product = 0, apart = 0;
@@ -58,22 +68,22 @@ TEST(Divide, GivesTwoErrorsThatAreIndependentAndOfKnownSizes) {
   EXPECT_LE(apart, 0.5 + 0.5 / (kHeldOut * kHeldOut)) << "rounding";
 }
 
-TEST(Divide, KnowsTheNoiseOfSharesThatWereAdded) {
+TEST(HoldOut, KnowsTheNoiseOfSharesThatWereAdded) {
   Artifact a = noisy();
-  const Divided one = divide(a, 7);
+  const Both one = divide(a, 7);
   a.aggregation = privacy::DistributedNoise{4, 1};
   const double more = carried_sigma(a, a.aggregation, 0, 0) /
                       static_cast<double>(a.noise.parts.front().runs.front().sigma_lattice);
   ASSERT_GT(more, 1.1);
-  const Divided shares = divide(a, 7);
+  const Both shares = divide(a, 7);
   for (std::size_t i = 0; i < 5; ++i)
     EXPECT_NEAR(static_cast<double>(shares.held_out[i] - a.values[i]),
                 more * static_cast<double>(one.held_out[i] - a.values[i]), 2.0 * more);
 }
 
-TEST(Divide, IsAFunctionOfReleaseAndSeedAndLeavesExactNumbersAlone) {
+TEST(HoldOut, IsAFunctionOfReleaseAndSeedAndLeavesExactNumbersAlone) {
   Artifact a = noisy();
-  const Divided both = divide(a, 7), again = divide(a, 7), other = divide(a, 8);
+  const Both both = divide(a, 7), again = divide(a, 7), other = divide(a, 8);
   EXPECT_EQ(both.trained, again.trained);
   EXPECT_EQ(both.held_out, again.held_out);
   EXPECT_NE(both.trained, other.trained);

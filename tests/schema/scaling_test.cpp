@@ -61,12 +61,12 @@ TEST(SchemaJson, ReadsWhatItWroteAndRefusesTheRest) {
   const nlohmann::json named = to_json(schema);
   const Schema named_again = read_schema(JsonFields(named, document, "schema."));
   EXPECT_EQ(named_again.class_names, schema.class_names);
-  EXPECT_TRUE(same_class_names(named_again, schema));
+  EXPECT_TRUE(class_names_agree(named_again, schema));
   schema.class_names.back() = "na\u0308he";  // as macOS writes it
-  EXPECT_TRUE(same_class_names(named_again, schema));
+  EXPECT_TRUE(class_names_agree(named_again, schema));
   std::swap(schema.class_names[0], schema.class_names[1]);
-  EXPECT_FALSE(same_class_names(named_again, schema));
-  EXPECT_FALSE(same_class_names(named_again, again));
+  EXPECT_FALSE(class_names_agree(named_again, schema));
+  EXPECT_TRUE(class_names_agree(named_again, again)) << "which names none";
   const std::vector<std::pair<const char*, nlohmann::json>> lies{
       {"shape", nlohmann::json::array()},
       {"shape", {1, 2, 0}},
@@ -77,7 +77,7 @@ TEST(SchemaJson, ReadsWhatItWroteAndRefusesTheRest) {
       {"on_error", "ignore"},
       {"class_names", {"a", "b"}},
       {"class_names", {"a", "b", "c", "d", "e", "f", "a"}},
-      {"class_names", {"a", "b", "c", "d", "e", "f", "../g"}},
+      {"class_names", {"a", "b", "c", "d", "e", "f", "a/b\n"}},
       {"class_names", {"a", "b", "c", "d", "e", "f", 7}},
       {"class_names", "abcdefg"},
       {"extra", 1}};

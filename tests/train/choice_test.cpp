@@ -157,9 +157,9 @@ TEST_F(NearestState, OfAReleaseWithoutAProxyIsNearestToWhatIsHeldOut) {
   spec_.steps = chosen.chosen->step;
   spec_.choose_every = 0;
   run(2, "of the whole");
-  const std::vector<std::int64_t> part = release::divide(release_, spec_.seed).trained;
-  std::copy(part.begin() + static_cast<std::ptrdiff_t>(release_.offset(1)), part.end(),
-            release_.values.begin() + static_cast<std::ptrdiff_t>(release_.offset(1)));
+  const std::vector<std::int64_t> all = release_.values;
+  release::hold_out(release_, spec_.seed);
+  std::copy_n(all.begin(), release_.offset(1), release_.values.begin());
   run(2, "of a part");
   EXPECT_EQ(numbers("chosen"), numbers("of a part"));
   EXPECT_NE(numbers("chosen"), numbers("of the whole"));

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muffle/core/json_fields.hpp"
@@ -38,8 +39,8 @@ struct Schema {
   /// Of tables; null: others. Then shape is {numbers of a record}, each a position in [0, 1] (lo = 0, hi =
   /// 1), and the classes are the label column's codes.
   std::shared_ptr<const Table> table = nullptr;
-  /// Of the classes, in the order of their labels, each good as a folder's name. Empty: their numbers, or
-  /// what a table's label column says.
+  /// Of the classes, in the order of their labels; class_names_problem() holds for them. Empty: their
+  /// numbers, or what a table's label column says.
   std::vector<std::string> class_names = {};
 
   std::size_t dims() const { return numbers_of(shape); }
@@ -50,11 +51,15 @@ struct Schema {
   bool is_image() const { return shape.size() == 3; }
 };
 
-/// What is wrong with class_names, to be read behind their name: other than one a class, two that
-/// plain_text() holds for one, or one that a folder cannot have or that hides it. Empty: nothing.
+/// What is wrong with class_names, to be read behind their name: other than one a class, two whose folders
+/// would be one, or one that is empty, longer than 255 bytes or not printable. Empty: nothing.
 std::string class_names_problem(const Schema& schema);
-/// Whether both name the same classes in the same order, by plain_text().
-bool same_class_names(const Schema& one, const Schema& other);
+/// Whether records of one can be compared with those of the other, class by class: both name the same classes
+/// in the same order, by plain_text(), or one of them names none.
+bool class_names_agree(const Schema& one, const Schema& other);
+/// The folder of a class of this name: plain_text(), with '_' for each '/' and for a '.' in front, so that it
+/// is seen and lies where it is made.
+std::string class_folder(std::string_view name);
 
 /// Makes the schema that of a table: its shape, bounds and classes follow.
 /// @param table  without problems()

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "muffle/core/hash.hpp"
 
@@ -11,7 +12,8 @@ namespace muffle::synth {
 /// Samples that sample() wrote.
 struct ListedSamples {
   PublicFile file;
-  std::string hash;  ///< SHA-256, hex
+  std::string hash;                        ///< SHA-256, hex
+  std::vector<std::string> class_names{};  ///< Schema::class_names of their model
 };
 /// The file as samples.json beside it lists it, byte for byte; none if it does not: then the file may be
 /// anything, records among it. @param heartbeat  called after every MiB. @throws IoError.
