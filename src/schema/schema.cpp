@@ -37,7 +37,8 @@ std::string class_names_problem(const Schema& schema) {
   if (schema.table) return "is for records without a schema file: a table's label column has its names";
   std::set<std::string> folders;
   for (const std::string& name : schema.class_names) {
-    if (plain_text(name).empty() || name.size() > kLongestName || printable(name) != name)
+    const std::string plain = plain_text(name);  // what is released: some characters compose to longer ones
+    if (plain.empty() || std::max(name.size(), plain.size()) > kLongestName || printable(name) != name)
       return fmt::format("has '{}': a name has 1 to {} bytes and no control characters", printable(name),
                          kLongestName);
     folders.insert(class_folder(name));

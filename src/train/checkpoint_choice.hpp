@@ -17,7 +17,7 @@ namespace muffle::train {
 
 /// Which state of a training is kept (train.choose_every): the one whose samples are nearest to what judges
 /// it, the release's proxy, as DP-MEPF stops early, or what was held out of a release without one
-/// (release::divide()). Nothing is trained on either, so its noise is none that the training could have
+/// (release::hold_out()). Nothing is trained on either, so its noise is none that the training could have
 /// fitted. Every look takes the same codes, so that most of the sampling error is common to all. Of two that
 /// are as near, the earlier one. Public: post-processing.
 class CheckpointChoice {

@@ -134,6 +134,10 @@ TEST_F(Pictures, ClassesAreComparedAsPeopleReadThem) {
     named.schema.class_names = {"weite", other};
     expect_error(ExitCode::kData, {"class_names", "1 to 255 bytes"}, [&] { read_all(named); });
   }
+  std::string composed;  // 255 bytes, and 510 as it is released
+  for (int i = 0; i < 85; ++i) composed += "\u0958";
+  named.schema.class_names = {"weite", composed};
+  expect_error(ExitCode::kData, {"class_names", "1 to 255 bytes"}, [&] { read_all(named); });
   named.schema.class_names = {"a/b", "a_b"};
   expect_error(ExitCode::kData, {"class_names", "2 classes"}, [&] { read_all(named); });
 }

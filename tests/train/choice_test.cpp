@@ -40,6 +40,13 @@ class NearestState : public ::testing::Test {
     });
     return out;
   }
+  /// A training, "chosen", on noise so large that it fits it, and an early state is soon nearest.
+  CheckpointChosen fit_noise(bool proxy) {
+    release_ = test::start_release(test::StartRecords::kNormal, 0.2, /*draw=*/3, 300, proxy);
+    spec_.steps = 400;
+    spec_.decay = 1.0;
+    return run(2, "chosen").chosen.value();
+  }
   std::filesystem::path model_in(const std::string& name) const { return folder_ / name / "model.mfl"; }
   std::string model(const std::string& name) const { return read_file(model_in(name)); }
   /// Without how it came to be.
@@ -63,15 +70,10 @@ class NearestState : public ::testing::Test {
 
 /// What is kept is the very model that a training of so many steps has.
 TEST_F(NearestState, IsTheModelOfAShorterTraining) {
-  // Noise so large that the training fits it, and the proxy is soon nearest.
-  release_ = test::start_release(test::StartRecords::kNormal, 0.2, /*draw=*/3, 300);
-  spec_.steps = 400;
-  spec_.decay = 1.0;
-  const TrainReport chosen = run(2, "chosen");
-  ASSERT_TRUE(chosen.chosen);
-  ASSERT_LT(chosen.chosen->step, 400u) << "the last one is the nearest: nothing is tested";
-  EXPECT_LT(chosen.chosen->distance, chosen.chosen->last_distance);
-  spec_.steps = chosen.chosen->step;
+  const CheckpointChosen chosen = fit_noise(/*proxy=*/true);
+  ASSERT_LT(chosen.step, 400u) << "the last one is the nearest: nothing is tested";
+  EXPECT_LT(chosen.distance, chosen.last_distance);
+  spec_.steps = chosen.step;
   spec_.choose_every = 0;
   EXPECT_FALSE(run(2, "short").chosen);
   EXPECT_EQ(parts("chosen"), parts("short"));
@@ -144,17 +146,13 @@ TEST_F(NearestState, GoesWithAStartFromTheClosedForm) {
 
 /// A training that fits its noise is stopped by numbers whose noise it has not seen.
 TEST_F(NearestState, OfAReleaseWithoutAProxyIsNearestToWhatIsHeldOut) {
-  release_ = test::start_release(test::StartRecords::kNormal, 0.2, /*draw=*/3, 300, /*proxy=*/false);
-  spec_.steps = 400;
-  spec_.decay = 1.0;
-  const TrainReport chosen = run(2, "chosen");
-  ASSERT_TRUE(chosen.chosen);
-  ASSERT_LT(chosen.chosen->step, 400u) << "the last one is the nearest: nothing is tested";
-  EXPECT_LT(chosen.chosen->distance, chosen.chosen->last_distance);
-  EXPECT_EQ(run(3, "on 3").chosen->step, chosen.chosen->step);
+  const CheckpointChosen chosen = fit_noise(/*proxy=*/false);
+  ASSERT_LT(chosen.step, 400u) << "the last one is the nearest: nothing is tested";
+  EXPECT_LT(chosen.distance, chosen.last_distance);
+  EXPECT_EQ(run(3, "on 3").chosen->step, chosen.step);
   // It is the model of a training of so many steps on the other part. The classes' shares are the whole
   // release's, here by its moments, which are not trained on.
-  spec_.steps = chosen.chosen->step;
+  spec_.steps = chosen.step;
   spec_.choose_every = 0;
   run(2, "of the whole");
   const std::vector<std::int64_t> all = release_.values;
